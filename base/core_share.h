@@ -1,6 +1,6 @@
 #pragma once
-// The number of processor cores that a rank may use. mpirun and srun may bind ranks to some cores, or leave all cores
-// to all of them.
+// The number of processor cores that a rank may use. mpirun and srun may bind each rank to some cores, or let all ranks
+// use all cores.
 #include <bitset>
 #include <vector>
 

@@ -13,7 +13,7 @@ namespace zero {
 struct JsonLimits {
   std::int64_t bytes = 64 << 20;
   int depth = 64;
-  // the text is a part of a file, whose place the caller names: messages count bytes of the part
+  // The text is a part of a file. The caller names the place of the part, and messages count bytes from its start.
   bool in_a_file = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): derives seeds from
+// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). It derives seeds from
 // seeds, and gives sequences that are the same on every platform. base/philox.h draws tensors.
 #include <cstdint>
 

@@ -28,8 +28,8 @@ std::string_view last_character(std::string_view text);
 /// The code point of one character.
 char32_t code_point(std::string_view character);
 
-/// Refuses invalid text, wherever the parts are cut. Bytes must be UTF-8 (no surrogates, no overlong form). Zero bytes
-/// are refused: UTF-16 and binary files have them, text does not.
+/// Refuses invalid UTF-8: surrogates, overlong forms, broken characters. A text may arrive in parts, cut anywhere. Zero
+/// bytes are refused: UTF-16 and binary files have them, text does not.
 class Utf8Check {
  public:
   /// Messages begin with `place`. `offset` is that of the next byte.
@@ -46,11 +46,11 @@ class Utf8Check {
   [[noreturn]] void refuse(std::int64_t offset, unsigned char byte) const;
 
   std::string place_;
-  std::int64_t offset_;                     // of the next byte
+  std::int64_t offset_;                     // offset of the next byte
   std::size_t missing_ = 0;                 // missing bytes of the current character
-  std::int64_t begun_ = 0;                  // where it begins
+  std::int64_t begun_ = 0;                  // offset of that character
   unsigned char first_ = 0;                 // its first byte
-  unsigned char low_ = 0x80, high_ = 0xBF;  // what its next byte may be
+  unsigned char low_ = 0x80, high_ = 0xBF;  // bounds of its next byte
 };
 
 /// Checks a whole text: add and finish.

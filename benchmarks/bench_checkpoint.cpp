@@ -1,5 +1,5 @@
-// zero_bench checkpoint: how long training waits for a checkpoint that is written behind it, beside a plain copy of the
-// same states and a checkpoint that is waited for, in turns.
+// zero_bench checkpoint: the time for which training waits for a checkpoint in the background. It compares a plain copy
+// of the same states and a synchronous checkpoint, in turns.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

@@ -1,5 +1,5 @@
-// Times of the collectives over message sizes, as nccl-tests count them: the size is that of the full vector; algorithm
-// bandwidth is size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather,
+// Times of the collectives over message sizes, as nccl-tests count them. The size is that of the full vector. Algorithm
+// bandwidth is size / time. Bus bandwidth scales it by the part that any algorithm must move: (n-1)/n for all_gather,
 // reduce_scatter and all_to_all (of equal counts), 2(n-1)/n for all_reduce.
 #include <ATen/Functions.h>
 #include <c10/core/DeviceGuard.h>

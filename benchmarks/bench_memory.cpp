@@ -1,4 +1,4 @@
-// zero_bench memory: bytes of each category per rank, predicted and measured, beside the ZeRO paper's formula.
+// zero_bench memory: bytes of each category per rank, predicted and measured, next to the ZeRO paper's formula.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -42,11 +42,11 @@ struct Row {
   int ranks = 1, stage = 0;
   MemoryPlan plan;
   PaperBytes paper;
-  double process = 0;  // predicted Pss beside the tracker
+  double process = 0;  // predicted Pss, next to the tracker
   std::optional<StepMeasurement> measured;
 };
 
-/// What all rows share.
+/// The parts that all rows share.
 struct Bench {
   Options options;
   Config config;
@@ -184,8 +184,8 @@ void print_json(const Bench& bench, const Row& row) {
   std::fflush(stdout);
 }
 
-// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of tracker and
-// process.
+// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of tracker
+// and process.
 using Columns = std::array<std::string, 8>;
 
 std::string joined(const Columns& cells) {

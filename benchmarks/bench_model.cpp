@@ -1,5 +1,5 @@
-// zero_bench model: one rank's forward and backward without an engine, and what each part of a block costs, beside the
-// same parts made of LibTorch's operations.
+// zero_bench model: one rank's forward and backward without an engine, and the cost of each part of a block. It
+// compares the same parts made of LibTorch's operations.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>

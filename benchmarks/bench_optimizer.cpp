@@ -1,4 +1,5 @@
-// zero_bench optimizer: the host's AdamW beside the machine's copy bandwidth and LibTorch's fused AdamW, in one run.
+// zero_bench optimizer: the host's AdamW, compared with the machine's copy bandwidth and LibTorch's fused
+// AdamW, in one run.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

@@ -39,7 +39,7 @@ struct Options {
   int recompute_every = 0;
   bool keep = false;
   int ranks_per_gpu = 1;
-  double peak_tflops = 989;  // of the data sheet: H100 and H200 in bf16 without sparsity
+  double peak_tflops = 989;  // in the data sheet: H100 and H200 in bf16 without sparsity
   bool deterministic = false;
   bool forbid_waiting = false;
   bool graph = false;
@@ -171,7 +171,7 @@ class DeviceRun {
     return median_of([&] { captured.replay(); });
   }
 
-  /// Of one more step.
+  /// The loss of one more step.
   double loss() {
     step();
     return pending_->wait().loss_sum() / double(local_batch_ * options_.seq);
@@ -217,7 +217,7 @@ class DeviceRun {
 
 void print(const Options& options, std::int64_t local_batch, int ranks, const Measured& m, double matmul) {
   const Model model = make_model(preset_config(options.preset));
-  const double tokens = double(local_batch * options.seq) / m.median;  // of one GPU
+  const double tokens = double(local_batch * options.seq) / m.median;  // per GPU
   const double full = flop_per_token(model, options.seq, false) * tokens / 1e12,
                causal = flop_per_token(model, options.seq, true) * tokens / 1e12;
   if (options.json) {
@@ -248,7 +248,8 @@ void print(const Options& options, std::int64_t local_batch, int ranks, const Me
   std::fflush(stdout);
 }
 
-/// The step as a CUDA graph beside the same one issued call by call. What cannot be recorded is told, and no failure.
+/// Compares the step as a CUDA graph with the same one issued call by call. A step that cannot be recorded is reported,
+/// and is no failure.
 void compare_with_graph(const Options& options, std::int64_t local_batch, Communicator& host,
                         Communicator& communicator, at::Device device, double eager_loss, double eager) {
   nlohmann::json line{

@@ -1,8 +1,8 @@
 #pragma once
 // StepRun: trains a model at one stage for a few steps of synthetic tokens, and says where time and memory went.
 //
-// The work is that of benchmarks/peers/bench_peer.py: token t of global sample g is splitmix64(g * seq + t) modulo
-// min(vocabulary, 512), targets are the inputs shifted by one, AdamW with constant settings. Like zero_train, and
+// The work is that of benchmarks/peers/bench_peer.py, by AdamW with constant settings. Token t of global sample g is
+// splitmix64(g * seq + t) modulo min(vocabulary, 512), and targets are the inputs shifted by one. Like zero_train, and
 // unlike the peers, a step also takes the gradients' norm; weights of one dimension do not decay.
 #include <array>
 #include <functional>
@@ -25,7 +25,7 @@ struct StepWork {
   std::int64_t micro_batches = 1;
   bool bf16 = false;
   int steps = 8;
-  int warmup = 2;  // of the steps: not timed
+  int warmup = 2;  // first steps that are not timed
   int recompute_every = 0;
   bool keep_inputs = false;
   double lr = 1e-3;
@@ -33,7 +33,7 @@ struct StepWork {
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   int shard_degree = 0;                        // ranks that share one copy of the states; 0: all
-  std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
+  std::function<void(EngineOptions&)> adjust;  // changes the engine's options, last; may be empty
 };
 
 /// Seconds of one step on one rank, with collectives listed separately. They sum to the step, except for the drawing of

@@ -1,9 +1,9 @@
-# Finds LibTorch inside an unpacked torch wheel (CPU or CUDA build) or a LibTorch zip, without TorchConfig.cmake,
-# which stops on a CUDA build when no CUDA toolkit is installed.
+# Finds LibTorch inside an unpacked torch wheel (CPU or CUDA build) or a LibTorch zip. It does not use
+# TorchConfig.cmake, which stops on a CUDA build if no CUDA toolkit is installed.
 #
 # Input:   LIBTORCH_ROOT   folder that holds include/ and lib/
 #          LibTorch_WITHOUT_OPENMP   TRUE to compile without OpenMP: at::parallel_for then stays on the thread that calls it
-# Output:  target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_CUDA (TRUE when the build carries libtorch_cuda.so)
+# Output:  target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_CUDA (TRUE if the build has libtorch_cuda.so)
 find_path(LibTorch_INCLUDE_DIR ATen/ATen.h HINTS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH)
 foreach(lib torch torch_cpu c10)
   find_library(LibTorch_${lib}_LIBRARY ${lib} HINTS ${LIBTORCH_ROOT}/lib NO_DEFAULT_PATH)
@@ -38,8 +38,8 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     ${LibTorch_INCLUDE_DIR} ${LibTorch_INCLUDE_DIR}/torch/csrc/api/include)
   target_link_libraries(LibTorch::LibTorch INTERFACE
     ${LibTorch_torch_cpu_LIBRARY} ${LibTorch_c10_LIBRARY} Threads::Threads)
-  # at::parallel_for is a template, which has threads only where the file that uses it is compiled with OpenMP. The runtime is
-  # LibTorch's own, under whatever name it brings it: another one beside it would not know of at::set_num_threads.
+  # at::parallel_for is a template. It has threads only if the file that uses it is compiled with OpenMP. The OpenMP
+  # runtime is LibTorch's own, under whatever name it comes: a second one would not know of at::set_num_threads.
   if(NOT LibTorch_WITHOUT_OPENMP)
     find_package(OpenMP REQUIRED COMPONENTS CXX)
     target_compile_options(LibTorch::LibTorch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:${OpenMP_CXX_FLAGS}>)
@@ -50,7 +50,7 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     target_link_libraries(LibTorch::LibTorch INTERFACE ${_runtime})
   endif()
   if(LibTorch_CUDA)
-    # Its kernels register themselves when the library is loaded: nothing names a symbol of it.
+    # Its kernels register themselves when the library is loaded. Nothing refers to a symbol of it.
     target_link_libraries(LibTorch::LibTorch INTERFACE
       -Wl,--push-state,--no-as-needed,${LibTorch_torch_cuda_LIBRARY},--pop-state ${LibTorch_c10_cuda_LIBRARY})
   endif()

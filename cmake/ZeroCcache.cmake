@@ -1,5 +1,5 @@
-# Compile through ccache where it is installed. All clones share what one of them compiled: paths inside the project count by their
-# place in it, and the precompiled header by what it is made of, since gcc writes other bytes each time.
+# Compiles through ccache if it is installed. All clones share compiled files. Paths inside the project therefore count
+# by their place in it. The precompiled header counts by its ingredients, since gcc writes other bytes each time.
 find_program(CCACHE ccache)
 if(NOT CCACHE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   function(zero_describe_pch)
@@ -10,7 +10,8 @@ set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT
   CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess> $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 
-# zero_describe_pch(TARGET HEADER): writes the sum that stands for TARGET's precompiled header: compiler, flags, LibTorch and HEADER.
+# zero_describe_pch(TARGET HEADER): writes the checksum that stands for TARGET's precompiled header: of compiler, flags,
+# LibTorch and HEADER.
 function(zero_describe_pch target header)
   file(READ ${header} includes)
   get_directory_property(options COMPILE_OPTIONS)

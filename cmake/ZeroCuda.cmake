@@ -1,7 +1,8 @@
-# CUDA for the project: which nvcc, which architectures, cudart, cuBLASLt and NCCL, and how a room gets its kernels.
-# Nothing is detected from a GPU or a driver: the build machine has none.
+# CUDA for the project: nvcc, architectures, cudart, cuBLASLt and NCCL, and the kernels of a room. Nothing is detected
+# from a GPU or a driver, because the build machine has none.
 
-# before project languages are enabled: an installed toolkit's nvcc 13.0, else the one that scripts/setup_cuda fetched.
+# Runs before project languages are enabled. Takes an installed toolkit's nvcc 13.0, or the one that
+# scripts/setup_cuda fetched.
 macro(zero_enable_cuda)
   get_filename_component(_site ${LIBTORCH_ROOT}/.. ABSOLUTE)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -17,8 +18,8 @@ macro(zero_enable_cuda)
     set(_architectures "$ENV{CUDAARCHS}")
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "GPUs that the kernels are compiled for")
-  # The runtime is LibTorch's shared one, linked below by its path (a compiler from wheels knows no folder to find it in): two
-  # runtimes in a process do not see each other's errors.
+  # The runtime is LibTorch's shared one, because two runtimes in a process do not see each other's errors. It is linked
+  # below by its path: a compiler from wheels knows no folder to find it in.
   set(CMAKE_CUDA_RUNTIME_LIBRARY None)
   set(CMAKE_CUDA_STANDARD 17)  # the newest that CMake 3.25 knows a flag of nvcc for
   enable_language(CUDA)
@@ -37,7 +38,7 @@ macro(zero_enable_cuda)
   endforeach()
   add_library(zero_cudart INTERFACE IMPORTED)
   target_include_directories(zero_cudart SYSTEM INTERFACE ${CUDART_INCLUDE_DIR})
-  # LibTorch's CUDA headers name cuSPARSE's and others, which a bare toolkit lacks.
+  # LibTorch's CUDA headers include those of cuSPARSE and others, which a bare toolkit lacks.
   if(EXISTS ${_site}/nvidia/cu13/include)
     target_include_directories(zero_cudart SYSTEM INTERFACE ${_site}/nvidia/cu13/include)
   endif()
@@ -45,7 +46,7 @@ macro(zero_enable_cuda)
   add_library(zero_cublas_lt INTERFACE IMPORTED)
   target_include_directories(zero_cublas_lt SYSTEM INTERFACE ${CUBLAS_LT_INCLUDE_DIR})
   target_link_libraries(zero_cublas_lt INTERFACE ${CUBLAS_LT_LIBRARY})
-  # Programs themselves name NCCL: LibTorch's RPATH to its own would beat LD_LIBRARY_PATH otherwise.
+  # Programs name NCCL themselves. Otherwise LibTorch's RPATH to its own would beat LD_LIBRARY_PATH.
   add_library(zero_nccl INTERFACE IMPORTED)
   target_include_directories(zero_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
   get_filename_component(_nccl_folder ${NCCL_LIBRARY} DIRECTORY)
@@ -53,7 +54,8 @@ macro(zero_enable_cuda)
   message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, NCCL ${NCCL_LIBRARY}")
 endmacro()
 
-# zero_cuda_part(room folders...): *.cu (which see no LibTorch) and *.cpp of the folders; without CUDA their absent.cpp alone.
+# zero_cuda_part(room folders...): adds *.cu (which include no LibTorch) and *.cpp of the folders; without CUDA their
+# absent.cpp alone.
 function(zero_cuda_part room)
   foreach(folder ${ARGN})
     if(NOT ZERO_CUDA)

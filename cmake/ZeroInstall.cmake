@@ -1,8 +1,10 @@
-# cmake --install build/release --prefix P puts the library, its headers and the programs below P; find_package(zero) then gives
-# zero::zero, which links what sharding takes and nothing of language models, and whose headers are those of include/zero alone:
-# nothing can stand in the way of a user's. Programs and package look for LibTorch in P/lib/zero/libtorch first, then where this
-# build found it; the package before both in LIBTORCH_ROOT, the programs in LD_LIBRARY_PATH. `--component libtorch` copies it to
-# the first of these (the CPU build; 0.5 GB), and P needs nothing of the build then.
+# cmake --install build/release --prefix P puts the library, its headers and the programs below P. find_package(zero)
+# then gives zero::zero. It links what sharding needs and nothing of language models. Its headers are those of
+# include/zero alone, so none can hide a user's header.
+#
+# Programs and package look for LibTorch in P/lib/zero/libtorch first, then where this build found it. Before both, the
+# package looks in LIBTORCH_ROOT, and programs in LD_LIBRARY_PATH. `--component libtorch` copies LibTorch to the first
+# of these (the CPU build; 0.5 GB). P then needs nothing of the build.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,13 +1,13 @@
-# How the project's rooms become targets. A room is a static library of every .cpp in its folder and the folders below: room_NAME
-# in the build, libzero_NAME.a, zero::NAME for those who link it.
+# Turns the project's rooms into targets. A room is a static library of every .cpp in its folder and the folders below.
+# It is room_NAME in the build, libzero_NAME.a, and zero::NAME for those who link it.
 
-# One precompiled header for every target that sees LibTorch.
+# One precompiled header for every target that includes LibTorch.
 add_library(zero_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(zero_torch_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 zero_describe_pch(zero_torch_pch ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
-# The same with torch/torch.h, for what knows torch::nn::Module. zero_train needs none of it.
+# The same with torch/torch.h, for targets that use torch::nn::Module. zero_train needs none of it.
 add_library(zero_torch_nn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(zero_torch_nn_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_nn_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -56,7 +56,7 @@ function(zero_program name source)
   set_property(GLOBAL APPEND PROPERTY ZERO_PROGRAMS ${name})
 endfunction()
 
-# What programs say of themselves (cmake/version.h). Git is asked at every build.
+# Version and commit that programs print (cmake/version.h). Every build asks git.
 find_package(Git QUIET)
 add_custom_target(zero_commit BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/zero_commit.h
   COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D GIT=${GIT_EXECUTABLE} -D HEADER=${PROJECT_BINARY_DIR}/generated/zero_commit.h

@@ -1,9 +1,10 @@
-# Compile several sources of a folder as one: each source alone spends two seconds on what LibTorch's headers instantiate.
+# Compiles several sources of a folder as one. A source by itself spends two seconds on the templates of
+# LibTorch's headers.
 option(ZERO_UNITY "Compile the sources of a folder together" ON)
 
-# zero_unity(TARGET [APART regex]): joins TARGET's sources by folder, about eight at a time. A new file changes one group. CMake leaves
-# sources with flags of their own alone; this leaves those that Highway compiles for several processors, and those that match APART,
-# because their neighbours use the same names.
+# zero_unity(TARGET [APART regex]): joins TARGET's sources by folder, about eight at a time. A new file changes one
+# group. CMake leaves out sources with flags of their own. This function leaves out those that Highway compiles for
+# several processors. It also leaves out those that match APART, because their neighbours use the same names.
 function(zero_unity target)
   cmake_parse_arguments(UNITY "" "APART" "" ${ARGN})
   if(NOT ZERO_UNITY)

@@ -34,8 +34,7 @@ struct CallTag {
   bool operator==(const CallTag&) const = default;
 };
 
-/// The name of a unit inside of a record that other processes read: text of a fixed size. A longer name loses its
-/// beginning.
+/// The name of a unit in a record that other processes read: text of a fixed size. A longer name loses its beginning.
 class UnitName {
  public:
   UnitName() = default;

@@ -1,5 +1,5 @@
 #pragma once
-// CollectiveMemory: where a backend wants the tensors of its collectives to lie.
+// CollectiveMemory: the memory in which a backend wants the tensors of its collectives.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// LossTerms: what one pass finds beside the loss of its head. Units add terms to the loss on the way, such as one that
-// balances experts; a loss and its terms leave figures for the records.
+// LossTerms: additions to the loss of a pass, and figures for the records. Units add terms on the way, such as one that
+// balances experts. A loss and its terms leave figures.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class LossTerms {
   LossTerms(const LossTerms&) = delete;  // the graph of a pass knows it
   LossTerms& operator=(const LossTerms&) = delete;
 
-  /// Adds `term` to the loss of the pass and leaves it as a figure. term [] is a sum over the batch like the loss: the
-  /// step divides both by one denominator, and one scale multiplies both. Returns y, the unit's output or something
-  /// that the output needs; the unit goes on with what is returned. Its backward brings the term's gradient, so that
-  /// it is computed with the unit's own and a unit may be recomputed.
+  /// Adds `term` to the loss of the pass and leaves it as a figure. term [] is a sum over the batch like the loss. The
+  /// step divides both by one denominator, and one scale multiplies both. `y` is the unit's output, or something that
+  /// the output needs. Returns y, with which the unit goes on. The backward of that result brings the term's gradient.
+  /// The gradient is thus computed with the unit's own, and the unit may be recomputed.
   at::Tensor add(const at::Tensor& y, const std::string& name, const at::Tensor& term);
 
   /// Leaves a figure and nothing in the loss. Equal names are summed.
@@ -32,7 +32,8 @@ class LossTerms {
   /// The sum of the terms, [] without gradient; undefined if there are none.
   const at::Tensor& sum() const { return sum_; }
 
-  /// From here on units run for their backward: terms are in the sum already, and get this gradient, [].
+  /// Begins the backward. Terms of units that are recomputed from now on are in the sum already, and get this
+  /// gradient, [].
   void begin_backward(at::Tensor gradient) { gradient_ = std::move(gradient); }
   const at::Tensor& gradient() const { return gradient_; }
 

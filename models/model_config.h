@@ -43,7 +43,7 @@ struct ModelConfig {
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
-  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
+  // False: head_dim is hidden_size / num_attention_heads, and set_model_field() keeps it so.
   bool head_dim_given = false;
 
   NormKind norm = NormKind::rms;
@@ -59,7 +59,7 @@ struct ModelConfig {
   std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
   // Dropout probabilities above 0, by their fields. They concern only training, which has no dropout of these kinds.
   std::map<std::string, double> dropout;
-  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with these numbers.
+  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with the numbers above.
   std::string fields;
 
   LayerAttention layer(std::int64_t index) const {

@@ -22,8 +22,8 @@ struct Parameter {
   Init init = Init::normal;
   double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
   at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by its holder
-  bool given = false;        // a tensor of the user: it stays the same object, and is pointed at the memory
-  double lr_scale = 1.0;     // its learning rate is that of the run times this
+  bool given = false;  // true: a tensor of the user; it stays the same object and becomes a view of the group's memory
+  double lr_scale = 1.0;     // factor of the run's learning rate
   bool input_first = false;  // a projection that is stored [in, out]
 
   std::vector<std::int64_t> shape() const;

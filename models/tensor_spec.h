@@ -59,8 +59,9 @@ TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, 
 /// "[32, 64]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// Visits elements [begin, begin + count) of a flattened slice as runs that are also contiguous in the flattened full
-/// tensor, ascending: visit(first element in the full tensor, the same counted from `begin`, elements).
+/// Visits elements [begin, begin + count) of a flattened slice as runs that are also contiguous in the
+/// flattened full tensor, ascending. visit() gets the run's first element in the full tensor, the same counted
+/// from `begin`, and its length.
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit);
 

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <optional>
 
-/// MKL in LibTorch, if it has one: limits the threads that the calling one may use, 0: as all. Returns the previous
-/// limit.
+/// MKL's function, if LibTorch contains MKL: limits the number of threads for the calling thread (0: no limit). Returns
+/// the previous limit.
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {
@@ -53,8 +53,8 @@ class Undivided {
 };
 
 /// If LibTorch is asked for deterministic algorithms, runs f() entirely on the caller's thread, including products of
-/// libraries: the caller's team has nothing else to do. Else runs f(). Not for decompositions, which in MKL would wait
-/// forever for the rest of a team.
+/// libraries. The caller's team has nothing else to do. Otherwise runs f(). Not for decompositions, which in MKL would
+/// wait forever for the rest of a team.
 template <class F>
 void undivided(F&& f) {
   if (!at::globalContext().deterministicAlgorithms()) return f();

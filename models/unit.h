@@ -38,7 +38,8 @@ struct Batch {
   at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
   at::Tensor documents;  // [B, T] int32 document number inside the row, below T, -1 for padding; attention stays
                          // inside a document. Undefined: each row is one document, and ends at its highest position.
-  // Forms of the documents for attention on a GPU, made once for all layers (models/nn/device_batch.h); else undefined.
+  // Forms of the documents for attention on a GPU, made once for all layers (models/nn/device_batch.h).
+  // Undefined elsewhere.
   at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
   std::int64_t longest_span = 0;
   at::Tensor bias = {};  // [B, 1, T, T]: 0 if a token attends, else -inf
@@ -46,7 +47,7 @@ struct Batch {
   // For the loss alone; the units never see them.
   at::Tensor token_weights = {};                 // [B, T] fp32, of the targets; undefined: all 1
   at::Tensor row_weights = {};                   // [B] fp32; undefined: all 1
-  std::map<std::string, at::Tensor> named = {};  // fp32: [B, k], or [B, T] of what is said of tokens
+  std::map<std::string, at::Tensor> named = {};  // fp32: [B, k], or [B, T] for values of tokens
 };
 inline constexpr std::int64_t ignored_target = -100;
 
@@ -66,8 +67,9 @@ struct ForwardContext {
   bool keep_inputs = false;          // keep outputs of norms and activations for backward, instead of recomputing
   std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: the device's default
   double gradient_scale = 1;         // the expected gradient of the loss
-  const Loss* loss = nullptr;        // what the last unit's output becomes; null: the cross-entropy
-  LossTerms* terms = nullptr;        // takes what units add to the loss; null: nobody asks. A ChainPass has its own.
+  const Loss* loss = nullptr;        // turns the last unit's output into the loss; null: the cross-entropy
+  LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: they are dropped. A ChainPass has its
+                               // own.
   Communicator* tensor_ranks = nullptr;  // hold the other slices of cut weights; null: weights are whole. A ChainPass
                                          // has its own.
 };

@@ -21,7 +21,7 @@ class ShardHome {
   virtual void release(bool changed) {}
   /// True if collectives of the device use a buffer for it, because it lies in other memory than theirs.
   virtual bool passes_buffer() const { return false; }
-  /// With a buffer: whether a copy may continue after release().
+  /// True if a copy in flight may continue after release().
   virtual bool keeps_addresses() const { return true; }
 
  protected:

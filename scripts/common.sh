@@ -11,7 +11,7 @@ case "${1:-}" in
   -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
 esac
 
-# Cores this process may use: its affinity, and the quota of its control group where there is one.
+# The cores that this process may use: its affinity, and the quota of its control group if there is one.
 cores() {
   local n quota="" period=""
   n="$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"  # nproc obeys both

@@ -49,8 +49,8 @@ inline bool is_there(const std::string& path) { return facts_of(path).kind != Fi
 inline bool is_file(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::file; }
 inline bool is_folder(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::directory; }
 
-/// True if this process may use the path in the way of `mode` (R_OK, W_OK, X_OK of access(2)). False, with errno, if the
-/// system says that it may not. Throws UnreadableError if there is no answer.
+/// True if this process may use the path in the way of `mode` (R_OK, W_OK, X_OK of access(2)). False, with errno, if
+/// the system says that it may not. Throws UnreadableError if there is no answer.
 bool may_access(const std::string& path, int mode);
 
 /// The names in a folder, sorted. Empty if the folder does not exist.
@@ -58,8 +58,8 @@ std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
 /// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1, with
-/// errno, for an answer: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file system has no locks
-/// (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
+/// errno, for an answer. The answers: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file
+/// system has no locks (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
 int lock_folder(const std::string& folder, FileCalls& calls);
 
 /// True if both paths lead to the same existing file or folder.

@@ -30,7 +30,8 @@ double > ;
 template <class D>
 constexpr std::int64_t lanes_of = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
-/// Bits of the upper half, rounded to nearest even, a NaN kept. In integers, since AVX512-BF16 would flush denormals.
+/// The upper halves of fp32 bits, rounded to nearest even; a NaN stays a NaN. It computes in integers, since
+/// AVX512-BF16 would flush denormals.
 template <class D>
 HWY_INLINE auto bf16_bits(D, Vector<D> x) {
   const hn::RebindToUnsigned<D> words;
@@ -92,7 +93,7 @@ HWY_INLINE void store(D, Vector<D> x, float* to) {
   hn::StoreU(hn::DemoteTo(narrow, x), narrow, to);
 }
 
-/// Past the caches, to a place on a whole vector; hwy::FlushStream() ends a run of them.
+/// Stores past the caches, to a place that is aligned to a whole vector. hwy::FlushStream() must follow the last store.
 template <class D>
 HWY_INLINE void stream(D d, Vector<D> x, hn::TFromD<D>* to) {
   hn::Stream(x, d, to);

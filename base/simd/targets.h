@@ -1,16 +1,16 @@
 #pragma once
-// The processors that the CPU's kernels are compiled for by Highway (github.com/google/highway): AVX2 and AVX-512 on
-// x86-64, NEON on ARM. Included before any header of Highway's.
+// The processors that Highway (github.com/google/highway) compiles the CPU's kernels for: AVX2 and AVX-512 on x86-64,
+// NEON on ARM. Include this before any header of Highway's.
 //
-// A file of kernels is compiled once for each of them, and HWY_DYNAMIC_DISPATCH calls the best that this machine runs:
+// A file of kernels is compiled once for each of them. HWY_DYNAMIC_DISPATCH calls the best that this machine runs:
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "ROOM/FILE.cpp"    // itself
 //   #include <hwy/foreach_target.h>
 //   #include "base/simd/lanes.inl"
 //   HWY_BEFORE_NAMESPACE(); ... kernels in zero::HWY_NAMESPACE ... HWY_AFTER_NAMESPACE();
-//   #if HWY_ONCE ... HWY_EXPORT, and what others call ... #endif
-// Other headers come first: what is included after foreach_target.h is compiled for every target too. A file without
-// foreach_target.h is compiled for the least of them alone.
+//   #if HWY_ONCE ... HWY_EXPORT, and the functions that others call ... #endif
+// Put other headers first: headers after foreach_target.h are compiled for every target too. A file without
+// foreach_target.h is compiled for the least target alone.
 
 // No kernel uses AES or carry-less products, which x86-64-v3 does not promise.
 #define HWY_DISABLE_PCLMUL_AES

@@ -22,7 +22,7 @@ struct SimFault {
 
 struct SimOptions {
   int ranks = 1;
-  std::uint64_t seed = 0;  // of the random delays before each call: other seeds exercise other interleavings
+  std::uint64_t seed = 0;  // of the random delays before each call; another seed gives another interleaving
   std::vector<SimFault> faults = {};
   std::chrono::milliseconds deadline{60000};  // longest wait for other ranks in one call
   int threads_per_rank = 1;                   // of LibTorch's operators

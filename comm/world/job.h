@@ -25,8 +25,8 @@ struct JobOptions {
 class Job {
  public:
   /// Starts MPI, unless the program has; the program then also ends it. Without mpirun the job is one rank. One world
-  /// per process. Throws InputError in three cases: a launcher started several tasks but MPI sees only this one, MPI
-  /// has ended, or the calling thread may not call MPI.
+  /// per process. Throws InputError if MPI has ended, or if the calling thread may not call MPI. Also throws if a
+  /// launcher started several tasks but MPI sees only this one.
   static Job start(JobOptions options = {});
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
@@ -52,8 +52,8 @@ class Job {
   int local_size() const;
   int node() const;  // nodes are numbered by their lowest rank
   int nodes() const;
-  int cores() const;                  // of the node that this rank may count as its own (base/core_share.h)
-  const CoreSet& node_cores() const;  // that any rank of this node may run on
+  int cores() const;                  // this rank's share of its node's cores (base/core_share.h)
+  const CoreSet& node_cores() const;  // cores that any rank of this node may run on
   std::string node_name() const;
 
   /// Sets other options for communicator(), before its first use: the configuration is read after the start.

@@ -19,7 +19,7 @@ struct Family {
   /// ConfigFields::refuse_the_rest() checks fields that it does not request.
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  GgufArchitecture gguf = {};  // its form in llama.cpp; without a name: unknown here
+  GgufArchitecture gguf = {};  // llama.cpp's form of the family; without a name: unknown here
 };
 
 /// The family of the presets.

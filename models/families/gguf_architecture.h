@@ -1,7 +1,7 @@
 #pragma once
-// GgufArchitecture: llama.cpp's name of a family and its computation (its src/models/*.cpp). By these facts models
-// become GGUF files and come back, or are refused by name. A family states its differences from the defaults. Names of
-// tensors follow from the family's DecoderNames. No LibTorch.
+// GgufArchitecture: llama.cpp's name of a family, and facts about its computation (its src/models/*.cpp). They decide
+// how a model becomes a GGUF file and comes back, or is refused. A family states its differences from the defaults.
+// Names of tensors follow from the family's DecoderNames. No LibTorch.
 #include <cstdint>
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// The names in a family's config.json of numbers that GGUF files store under their own keys. Empty: it has no such
-/// field.
+/// Names of fields in a family's config.json for numbers that GGUF files store under their own keys. Empty: the family
+/// has no such field.
 struct GgufFieldNames {
   std::string context = "max_position_embeddings", width = "hidden_size", layers = "num_hidden_layers",
               inner = "intermediate_size", heads = "num_attention_heads", kv_heads = "num_key_value_heads",

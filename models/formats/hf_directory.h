@@ -26,9 +26,9 @@ ModelConfig read_model_config(const std::string& path);
 
 class HfDirectory {
  public:
-  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, if a
-  /// shard's name has more than one path component, or if index and shards disagree. Also throws as require_own_files()
-  /// does.
+  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, or if
+  /// index and shards disagree. Also throws if a shard's name has more than one path component, and as
+  /// require_own_files() does.
   explicit HfDirectory(const std::string& folder);
 
   /// True if the folder has a safetensors file or an index of several.
@@ -39,7 +39,7 @@ class HfDirectory {
   std::vector<std::string> names() const;  // of all stored tensors, sorted
   /// Null if no tensor has this name.
   const StoredTensor* find(const std::string& name) const;
-  /// As SafetensorsFile::read.
+  /// Reads like SafetensorsFile::read().
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
 
  private:

@@ -24,9 +24,9 @@ TokenizerSource find_tokenizer(const std::string& named, const std::string& adap
 /// The folder of a tokenizer as TokenizerSource and Tokenizer::load name it: the folder itself, or the file's folder.
 std::string tokenizer_home(const std::string& tokenizer);
 
-/// The tokenizer_config.json of the source, as JSON text. It has the settings' own with all fields, the tokenizer's
-/// added tokens, the chat template in effect, and facts that transformers needs and no file states. Throws InputError
-/// for malformed files.
+/// The tokenizer_config.json of the source, as JSON text. It has all fields of the settings' own, the tokenizer's added
+/// tokens, and the chat template in effect. It also has facts that transformers needs and no file states. Throws
+/// InputError for malformed files.
 std::string tokenizer_config_of(const TokenizerSource& source);
 
 /// The parts of the source that shape the ids of a text or a chat, as JSON text. Two sources with equal results and

@@ -12,8 +12,8 @@ namespace zero {
 enum class UnusedTensors : std::uint8_t { refuse, allow };
 
 /// True if a tensor is part of a module of the decoder: a bias, a scale, a norm, a further layer, an unmerged adapter.
-/// Value heads, position ids and heads that predict further tokens are not. A name may lack its first part ("model."),
-/// or begin with a wrapper's ("module.").
+/// False for value heads, position ids and heads that predict further tokens. A name may lack its first part
+/// ("model."), or begin with a wrapper's ("module.").
 bool belongs_to_decoder(const std::string& tensor, const DecoderNames& names);
 
 /// True if transformers computes the tensor and ignores a stored one: a rope's frequencies, a mask of GPT-2.

@@ -18,8 +18,8 @@ std::int32_t end_of_turn_of(const ChatTemplate& chat_template, const ChatTokeniz
 
 class ChatHistory {
  public:
-  /// `context` is the model's, in tokens; `answer` of them are reserved for the next answer. An empty `system` means no
-  /// system message. Keeps references. Throws what end_of_turn_of() throws.
+  /// `context`: the model's context in tokens. `answer`: tokens of it that are reserved for the next answer. An empty
+  /// `system` means no system message. Keeps references. Throws what end_of_turn_of() throws.
   ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
               std::int64_t answer);
 

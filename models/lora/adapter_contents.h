@@ -20,8 +20,9 @@ class AdapterContents {
     std::string a, b, magnitude;  // the adapter of a projection: [r, in], [out, r], [out] with DoRA
   };
 
-  /// `model` may hold adapters already. Reads no values. Throws InputError that names the first tensor that is missing,
-  /// that has another shape or type, or that adapter_config.json does not promise, or a promise that no tensor can keep.
+  /// `model` may hold adapters already. Reads no values. Throws InputError that names the first tensor that is
+  /// missing, has another shape or type, or is not promised by adapter_config.json. Also throws for a promise
+  /// that no tensor can keep.
   ///
   /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted. PEFT writes
   /// them with save_embedding_layers, and loads them instead of the base's. See beside().

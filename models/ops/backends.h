@@ -1,6 +1,6 @@
 #pragma once
-// The backends' implementations of the operations, by their names in operators.cpp, where they are registered. The
-// functions that users call define each computation. Those of a GPU are in cuda/.
+// The backends' implementations of the operations, by their names in operators.cpp, which registers them. The functions
+// that users call define each computation. The implementations of a GPU are in cuda/.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -59,7 +59,7 @@ using attention_operation = at::Tensor(const at::Tensor& qkv, const at::Tensor& 
                                        const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                        const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
                                        bool gpu_on_meta, std::int64_t window, double scale);
-/// Registered as attention_operation of it.
+/// An attention with structured arguments. attention_operation() adapts it to the operation's own.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                              const Batch& batch);
 
@@ -124,8 +124,8 @@ signature::attention attention;
 
 }  // namespace meta
 
-/// The operations under autograd, for the key Autograd. If nothing requires a gradient, an operation calls its backend:
-/// no graph, nothing saved.
+/// Registers the operations under autograd, for the key Autograd. If nothing requires a gradient, an operation only
+/// calls its backend: it builds no graph and saves nothing.
 void register_gradients(torch::Library& library);
 
 /// An attention with the arguments of the operation.

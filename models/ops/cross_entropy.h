@@ -11,12 +11,12 @@ struct CrossEntropy {
 };
 
 /// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them trained. Throws Error if a target is not
-/// below the vocabulary's size. On a GPU nothing waits for the device. Such a target makes the loss NaN there, and a
+/// below the vocabulary's size. On a GPU nothing waits for the device. There such a target makes the loss NaN, and a
 /// row with a negative one does not count.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// The same, and turns logits into scale * d loss / d logits in the same pass. scale: [], as loss; or [rows], one for
-/// each row, which multiplies the row's gradient and not its loss.
+/// The same, and turns logits into scale * d loss / d logits in the same pass. scale: [], as loss, or [rows]. A scale
+/// per row multiplies the row's gradient and not its loss.
 CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale);
 
 /// Turns logits into scale * d loss / d logits. scale: [] or [rows], as above.

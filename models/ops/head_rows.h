@@ -7,8 +7,8 @@
 
 namespace zero {
 
-/// Indices of the rows of x [tokens, hidden] whose target is trained. Undefined means all, or that the cross-entropy
-/// skips the others so that nobody waits for a count. On Meta, where targets have no data: all, or some.
+/// Indices of the rows of x [tokens, hidden] whose target is trained. Undefined: all rows are used, and the
+/// cross-entropy skips untrained ones, so nobody waits for a count. On Meta, where targets have no data: all, or some.
 at::Tensor trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta);
 
 /// The largest logits of one chunk of tokens, in bytes.

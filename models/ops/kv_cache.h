@@ -26,8 +26,8 @@ class KvCache {
   /// A block calls it in its turn: writes the pass's keys and values [B, T, kv_heads, head_dim] and returns all so far.
   KeysValues append(std::int64_t layer, const at::Tensor& k, const at::Tensor& v);
 
-  /// The mask of columns that the pass's tokens attend to, [B, 1, T, columns so far] bool, with a window (0: none)
-  /// those of the nearest positions. Undefined if they attend to all (one token a row and no padding).
+  /// The mask of columns that the pass's tokens attend to: [B, 1, T, columns so far] bool. A window (0: none) leaves
+  /// the nearest positions. Undefined if they attend to all (one token a row and no padding).
   at::Tensor mask(std::int64_t window = 0) const;
 
   std::int64_t length() const { return end_; }  // columns so far

@@ -1,6 +1,7 @@
 #pragma once
-// Low-rank adapters of a matrix product (LoRA, Hu et al. 2021; DoRA, Liu et al. 2024), by PEFT's rules. Without
-// autograd: linear() contains them, saves only their own tensors, and recomputes the rest.
+// Low-rank adapters of a matrix product (LoRA, Hu et al. 2021; DoRA, Liu et al. 2024), by PEFT's rules. These functions
+// do not use autograd: linear() calls them in its own forward and backward. It saves only the adapters' own tensors and
+// recomputes the rest.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

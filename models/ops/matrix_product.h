@@ -9,8 +9,8 @@ namespace zero {
 /// A GPU's memory for products, on top of their tensors: bytes that cuBLASLt may work in, on the compute stream.
 inline constexpr std::int64_t device_product_workspace = 32 << 20;
 
-/// If LibTorch is asked for deterministic algorithms, results on a CPU depend only on the sizes: blocks of fixed sizes
-/// are multiplied by one thread each.
+/// If LibTorch is asked for deterministic algorithms, results on a CPU depend only on the sizes. Blocks of fixed sizes
+/// are then multiplied by one thread each.
 ///
 /// a b: [m, n] for a [m, k], b [k, n], of any strides. No derivative: for use inside functions that have one. Sums are
 /// fp32 (fp64 for fp64), rounded once.

@@ -91,7 +91,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cpu_flash_attention_backward(
 
 }  // namespace
 
-// As on the CPU: converts a bit mask to numbers.
+// Converts a bit mask to numbers, as on the CPU.
 at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {
   std::optional<at::Tensor> bias;
   if (mask.defined()) bias = at::empty(mask.sizes(), q.options());

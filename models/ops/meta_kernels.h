@@ -14,9 +14,9 @@ at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Te
 
 /// The memory of attention() on a GPU, forward and backward, for qkv on Meta. LibTorch's kernels save queries, keys,
 /// values, the result and one number per token and head. The fp32 kernel expands keys and values to all query heads.
-/// Those of bf16 and fp16 sum the queries' gradient in fp32. The gradients of the three are packed into one. `packed`:
-/// rows hold several documents, whose sums are rounded up to whole blocks of tokens (assumed to be one for each
-/// document).
+/// The bf16 and fp16 kernels sum the queries' gradient in fp32. The gradients of the three are packed into one.
+/// `packed`: rows hold several documents, whose sums are rounded up to whole blocks of tokens (assumed to be one for
+/// each document).
 at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed);
 
 }  // namespace zero

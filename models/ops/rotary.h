@@ -14,8 +14,8 @@ namespace zero {
 class Rotary {
  public:
   /// `turned`: the number of the head's dimensions that rotate. With fewer than all, dimension i < turned/2 still
-  /// rotates with i + head_dim/2, and the others stay unchanged (heads_in_order() of models/nn/heads.h brings a head
-  /// into this order).
+  /// rotates with i + head_dim/2, and the others stay unchanged. heads_in_order() of models/nn/heads.h brings a head
+  /// into this order.
   Rotary(std::int64_t head_dim, double theta, std::optional<RopeScaling> scaling,
          std::optional<std::int64_t> turned = {});
 

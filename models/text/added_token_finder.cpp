@@ -48,7 +48,7 @@ void AddedTokenFinder::Pass::sort() {
 const AddedToken* AddedTokenFinder::Pass::longest_at(std::string_view rest) const {
   if (!first_[static_cast<unsigned char>(rest.front())]) return nullptr;
   const AddedToken* longest = nullptr;
-  auto begin = tokens_.begin(), end = tokens_.end();  // those that begin as the text does, the shortest in front
+  auto begin = tokens_.begin(), end = tokens_.end();  // tokens that begin as the text does, the shortest first
   for (std::size_t at = 0; at < rest.size() && begin != end; ++at) {
     const auto byte_of = [at](const AddedToken& token) {
       return at < token.content.size() ? static_cast<unsigned char>(token.content[at]) : -1;
@@ -76,8 +76,8 @@ void AddedTokenFinder::Pass::split(std::string_view whole, TextSpan where, std::
     const std::size_t begin = i, end = i + token->content.size();
     i = end;
     if (token->single_word && (word_ends(text.substr(0, begin)) || word_begins(text.substr(end)))) continue;
-    // White space that the token before took is not taken again; a token that is nothing else, and strips to its left, is
-    // then gone. One that does not strip there stands for it once more.
+    // White space that the token before took is not taken again; a token that is nothing else, and strips to its left,
+    // is then gone. One that does not strip there stands for it once more.
     const std::size_t from = token->lstrip ? std::max(done, begin - trailing_space(text.substr(0, begin))) : begin;
     const std::size_t to = end + (token->rstrip ? leading_space(text.substr(end)) : 0);
     if (from >= to) continue;

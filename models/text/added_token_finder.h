@@ -12,7 +12,7 @@
 namespace zero {
 
 /// A part of a text: an added token as it is written, or (id -1) the text between two. White space that a token
-/// consumes around it is in no part.
+/// consumes on either side belongs to no part.
 struct TextPart {
   std::int32_t id = -1;
   TextSpan span;
@@ -33,7 +33,7 @@ class AddedTokenFinder {
   class Pass {
    public:
     void add(const AddedToken& token);
-    void sort();  // call after the last one; of equal ones the first counts
+    void sort();  // call it after the last one; of equal tokens the first counts
     void split(std::string_view text, TextSpan where, std::vector<TextPart>& parts) const;
 
    private:

@@ -86,7 +86,7 @@ class Walk {
 
   std::vector<Unit> units_;
   std::string_view texts_;
-  std::vector<int> rules_;  // of each place: the most rules behind it
+  std::vector<int> rules_;  // by place: the most rules behind it
   std::vector<bool> read_;  // characters of texts that begin here, and are UTF-8
   std::vector<Step> path_;
   int most_ = 0;

@@ -5,9 +5,9 @@
 
 namespace zero {
 
-/// The reason why a precompiled_charsmap cannot be walked safely for every text. nullptr if it can, or is empty. The
-/// check covers every place that some text leads to, and the replacement texts. No text may meet more rules at one
-/// place than SentencePiece has room for.
+/// Returns the fault that makes a precompiled_charsmap unsafe to walk; nullptr if it is safe or empty. The check covers
+/// every place that some text leads to, and the replacement texts. No text may meet more rules at one place than
+/// SentencePiece has room for.
 const char* fault_of_character_map(std::string_view map);
 
 }  // namespace zero

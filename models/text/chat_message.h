@@ -16,8 +16,8 @@ using ChatJson = std::shared_ptr<const nlohmann::ordered_json>;
 struct Message {
   std::string role;                            // "system", "user", "assistant" or "tool"
   std::string content;                         // UTF-8; of several parts all texts, concatenated
-  std::optional<bool> trained = std::nullopt;  // whether the data say that it is trained, or is not
-  ChatJson whole = nullptr;                    // the object for templates, if it has more than role and content
+  std::optional<bool> trained = std::nullopt;  // true or false if the data say so
+  ChatJson whole = nullptr;  // the object for templates if it has other keys than role and content; else nullptr
   bool operator==(const Message&) const = default;
 };
 

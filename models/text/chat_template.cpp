@@ -52,8 +52,8 @@ std::string list_of_names() {
   return list;
 }
 
-// A token by its name: null in tokenizer_config.json is none; one that no file names is what transformers' LlamaTokenizer
-// takes, but none where a tokenizer.json counts.
+// Returns a token by its name; null in tokenizer_config.json means none. If no file names the token, it is that of
+// transformers' LlamaTokenizer, or none if a tokenizer.json counts.
 std::string token_text(const nlohmann::json& config, const ConversationTokens& found, const std::string& directory,
                        const char* name, const char* otherwise) {
   for (const auto& [known, content] : found)

@@ -1,8 +1,8 @@
 #pragma once
 // ChatTemplate: writes a conversation as one text. The template is the model directory's own Jinja string, rendered as
-// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else from
-// rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their content
-// (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
+// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else
+// from rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their
+// content (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +35,8 @@ class ChatTemplate {
   static ChatTemplate load(const std::string& directory, const std::string& choice = "",
                            const std::string& setting = "data.chat_template");
 
-  /// The Jinja string of a model directory, known or not, for files that carry it on. Nothing if there is none.
+  /// The Jinja string of a model directory, known or not, for a file that will contain it. None if there
+  /// is no template.
   static std::optional<std::string> jinja_of(const std::string& directory);
 
   static const std::vector<std::string>& names();
@@ -67,7 +68,7 @@ class ChatTemplate {
   /// For messages, after "the chat template": the name if it is known, else "of " and the file.
   std::string said() const { return place_.empty() ? name_ : "of " + place_; }
 
-  /// The Jinja string, for directories and files that carry it on.
+  /// The Jinja string, for directories and files that will contain it.
   const std::string& jinja() const { return jinja_; }
 
  private:
@@ -76,8 +77,8 @@ class ChatTemplate {
                const ConversationTokens& tokens);
   static std::optional<ChatTemplate> known(const std::string& jinja, const ConversationTokens& tokens);
   const ConversationTemplate& engine_for(const ChatContext& context) const;
-  /// True if a known template writes this conversation whole, so that no lost text is searched for. Throws InputError
-  /// for a role out of turn in a conversation of texts.
+  /// True if a known template writes this conversation whole. The search for lost text is then skipped. Throws
+  /// InputError for a role out of turn in a conversation of texts.
   bool writes_all(const std::vector<Message>& messages, const ChatContext& context) const;
 
   std::string name_;

@@ -118,9 +118,9 @@ struct ChatTokenizer::State {
   std::int32_t unknown = 0;
   Prefix prefix = Prefix::first;
   MergeTable merges;
-  // What is above is unused where there is one of these.
+  // If there is one of these, the members above are unused.
   std::shared_ptr<const TextPipeline> pipeline;
-  std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor;  // of a model that does more than merge
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor;  // for a model that does more than merge
   std::string path;                                                        // of that model
 
   explicit State(const Tokenizer& tokenizer) : finder(found_tokens(tokenizer)) {}

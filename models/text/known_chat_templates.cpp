@@ -100,7 +100,7 @@ void replace_first(std::string& text, std::string_view from, std::string_view to
   if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
 }
 
-/// As it stands between the quotes of a Jinja string.
+/// Escapes words for the quotes of a Jinja string.
 std::string escaped(std::string_view words) {
   std::string result;
   for (const char c : words) {

@@ -68,7 +68,7 @@ class SentencePieceEngine : public TokenizerEngine {
   bool removes_spaces_ = false;  // all but one between words
   bool cut_at_newline_ = false, cut_at_space_ = false;
   std::shared_ptr<const Processor> start_;   // for the start of a text
-  std::unique_ptr<const Processor> inside_;  // for what follows: no dummy prefix
+  std::unique_ptr<const Processor> inside_;  // for text behind a cut: no dummy prefix
   std::vector<std::string> further_;         // tokens beyond the model's pieces, by id
   std::vector<TokenType> types_;             // of every id
 };
@@ -89,8 +89,8 @@ class PieceStream : public IdStream {
   std::string held_;
 };
 
-/// BPE merges only what some piece holds side by side. So between a character and the next one the text may be cut when
-/// no piece holds the two together, if also the normalizer looks at every character alone.
+/// BPE merges only characters that some piece holds next to each other. The text may therefore be cut between two
+/// characters if no piece holds them together, and if the normalizer looks at every character alone.
 void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
   const bool local = info.model_type == 2 && info.character_map.empty() && !info.remove_extra_whitespaces &&
                      info.escape_whitespaces && !info.whitespace_as_suffix;
@@ -166,7 +166,7 @@ SentencePieceEngine::SentencePieceEngine(const std::string& path) {
   facts_.hash_added();
 }
 
-/// Joins the model's own control and user-defined pieces with what the folder tells.
+/// Joins the model's own control and user-defined pieces with the folder's tokens.
 void SentencePieceEngine::add_tokens(TokenizerFolder told, const TokenizerModelInfo& info, const std::string& home) {
   for (int id = 0; id < model_size(); ++id) types_.push_back(type_of_piece(*start_, id));
   for (const std::int32_t id : info.user_defined) types_[static_cast<std::size_t>(id)] = TokenType::user_defined;
@@ -201,7 +201,7 @@ void SentencePieceEngine::add_tokens(TokenizerFolder told, const TokenizerModelI
     const auto id = id_of(token.content);
     if (!id) continue;
     token.id = *id;
-    if (!tokens.contains(*id)) add(std::move(token));  // flags of a token that is told elsewhere count there
+    if (!tokens.contains(*id)) add(std::move(token));  // flags of a token that another file names count there
   }
   for (auto& [id, token] : tokens) facts_.added.push_back(std::move(token));
 }
@@ -266,7 +266,7 @@ std::string PieceStream::next(std::int32_t id) {
   return complete(false);
 }
 
-/// Takes whole characters out of what is held; bytes that can never become one are replaced one by one.
+/// Takes whole characters out of the held bytes. Bytes that can never become one are replaced one by one.
 std::string PieceStream::complete(bool all) {
   std::string out;
   std::size_t i = 0;

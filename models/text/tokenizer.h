@@ -41,7 +41,7 @@ class Tokenizer {
   static Tokenizer load_sentencepiece(const std::string& path);
   /// The SentencePiece model of a folder: tokenizer.model, else spiece.model, the name in T5 and ALBERT. Empty: none.
   static std::string sentencepiece_in(const std::string& folder);
-  /// The first is true if load() finds a tokenizer there, the second if that is a tokenizer.json.
+  /// lies_at() is true if load() finds a tokenizer there. is_json() is true if that is a tokenizer.json.
   static bool lies_at(const std::string& path);
   static bool is_json(const std::string& path);
   Tokenizer(Tokenizer&&) noexcept;
@@ -85,9 +85,9 @@ class Tokenizer {
   /// The kind of a model that does more than merge: "is a unigram model". nullptr for one that only merges.
   const char* beside_merges() const;
 
-  /// The first place from `from` on where a text may be cut: the ids of both parts, the second one encoded as `inside`,
-  /// are those of the whole. The text's end if there is none. For a tokenizer.json it is found by trial, over 8 KiB on
-  /// both sides of the place.
+  /// The first place from `from` on where a text may be cut without a change of ids. The second part is encoded as
+  /// `inside`. The text's end if there is none. For a tokenizer.json it is found by trial, over 8 KiB on both sides of
+  /// the place.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
   /// The engine of a tokenizer.json, or nullptr; the SentencePiece model, or nullptr.

@@ -17,14 +17,14 @@ struct TokenizerModelInfo {
   bool escape_whitespaces = true;
   std::vector<std::int32_t> user_defined;  // ids of the pieces that are always taken whole
 
-  /// The kind of a model that does more than byte-pair merges over characters: "is a unigram model" and the like.
-  /// nullptr for one that only merges.
+  /// The kind of a model that does more than byte-pair merges over characters, such as "is a unigram model". nullptr if
+  /// it only merges.
   const char* beside_merges() const;
 };
 
 /// Throws InputError with `path` if the bytes are not such a message, or hold values that SentencePiece would trust
-/// blindly. Examples are scores that are not numbers, pieces that are empty, endless or not UTF-8, and a normaliser
-/// that leaves its own table. The view in the result points into `content`.
+/// blindly. Examples are scores that are NaN, pieces that are empty, endless or not UTF-8, and a normaliser that leaves
+/// its own table. The view in the result points into `content`.
 TokenizerModelInfo parse_tokenizer_model(std::string_view content, const std::string& path);
 
 /// The same model, except that encoding puts no space in front of the text.

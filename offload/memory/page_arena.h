@@ -14,8 +14,8 @@ namespace zero {
 
 struct PageArenaOptions {
   std::size_t reserve_bytes = 0;                    // 0: twice the physical memory, 64 GiB at least
-  std::size_t slack_bytes = std::size_t{32} << 20;  // pages may exceed the peak of live bytes by this much,
-  double slack_fraction = 0.02;                     // or by this part of it, whichever is more
+  std::size_t slack_bytes = std::size_t{32} << 20;  // pages may exceed the peak of live bytes by this,
+  double slack_fraction = 0.02;                     // or by this fraction of that peak, whichever is more
   bool huge_pages = true;                           // advise transparent huge pages
 };
 

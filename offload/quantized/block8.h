@@ -39,7 +39,7 @@ class Block8Map {
  private:
   std::array<float, 256> codes_{};
   std::array<float, 256> midpoints_{};  // none after the last code
-  std::vector<std::uint8_t> first_;     // by upper half of a number: the code of the lowest number with that half
+  std::vector<std::uint8_t> first_;     // by upper half of a number: the code of the lowest number with that upper half
   alignas(64) std::array<std::array<std::uint16_t, 256>, 2> halves_{};
   Block8Search search_;
 };

@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Block8Values = std::array<float, block8>;
 
-/// The i-th of 16 or, for vectors of eight, of 8 numbers.
+/// Looks up entry i of a table of 16 numbers, or of 8 for vectors of eight.
 template <std::size_t numbers, class T, class I>
 HWY_INLINE auto look_up(const std::array<T, 16>& table, I i) {
   const hn::ScalableTag<T> d;
@@ -59,7 +59,7 @@ class Block8Lanes {
 #endif
   }
 
-  /// `largest`, of the sizes, is the scale; NaN has the lowest code.
+  /// The scale is `largest`, the largest absolute value. NaN gets the lowest code.
   HWY_INLINE void encode(const Block8Values& values, float largest, std::uint8_t* codes) const {
     const D d;
     const float inverse = largest > 0 ? 1 / largest : 0;
@@ -74,8 +74,7 @@ class Block8Lanes {
 
  private:
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  /// Of 256 numbers of 16 bits those that `codes` names: 64 stand in two registers. Highway 1.0 does not know the
-  /// instruction.
+  /// Looks up 256 numbers of 16 bits by `codes`; 64 of them lie in two registers. Highway 1.0 lacks the instruction.
   static HWY_INLINE __m512i chosen(const std::array<std::uint16_t, 256>& table, __m512i codes) {
     const auto of_64 = [&](std::size_t begin) {
       const auto *first = table.data() + begin, *second = first + 32;
@@ -104,7 +103,7 @@ class Block8Lanes {
     f(0), f(1), f(2), f(3);
   }
 
-  /// True if all was decided.
+  /// True if all codes are decided.
   HWY_INLINE bool nearest(Vec (&x)[4], std::uint8_t* codes) const {
     const D d;
     const I whole;
@@ -112,8 +111,9 @@ class Block8Lanes {
     hn::Vec<I> bin[4], low[4], power[4];
     each([&](int q) { size[q] = x[q]; });
     if constexpr (is_signed) {
-      each([&](int q) { x[q] = hn::Max(x[q], hn::Set(d, map_.codes().front())); });  // the other one than a NaN
-      // Of two equally near codes a negative number has the longer one: it counts as if a bit longer.
+      each([&](int q) { x[q] = hn::Max(x[q], hn::Set(d, map_.codes().front())); });  // Max returns its other argument
+                                                                                     // for a NaN
+      // A value midway between two codes takes the code that its sign calls for: a negative one counts as a bit longer.
       each([&](int q) {
         size[q] =
             hn::BitCast(d, hn::Sub(hn::BitCast(whole, hn::Abs(x[q])), hn::BroadcastSignBit(hn::BitCast(whole, x[q]))));
@@ -130,7 +130,7 @@ class Block8Lanes {
       line[q] = hn::MulAdd(size[q], look_up<8>(search_.slope, power[q]), look_up<8>(search_.offset, power[q]));
     });
     each([&](int q) { line[q] = hn::Min(line[q], look_up<8>(search_.highest, power[q])); });
-    // Beside 1.5 * 2^23 numbers are rounded to whole ones.
+    // Adding 1.5 * 2^23 rounds numbers to whole ones.
     const auto far = hn::Set(d, 0x1.8p23F);
     each([&](int q) { count[q] = hn::Sub(hn::Add(line[q], far), far); });
     each([&](int q) { line[q] = hn::Sub(line[q], count[q]); });
@@ -141,7 +141,7 @@ class Block8Lanes {
   }
 
   static HWY_INLINE void store(const Vec (&count)[4], std::uint8_t* codes) {
-    // As bytes of a lane; then those of four lanes are brought together, then those of a vector.
+    // Makes bytes of the numbers: first within a lane, then of four lanes, then of the vector.
     const D d;
     const U words;
     const hn::Repartition<std::uint8_t, D> bytes;

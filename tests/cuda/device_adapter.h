@@ -15,7 +15,7 @@ class DeviceAdapter final : public ForwardingCommunicator {
 
  private:
   at::Tensor up(const at::Tensor& t) const { return t.to(device_); }
-  /// The shard as a slice of the copy of `full` if it is one of the original.
+  /// Copies the shard to the device. If it is a slice of `full`, returns that slice of `full`'s copy instead.
   at::Tensor part_of(const at::Tensor& full, const at::Tensor& copy, const at::Tensor& shard) const {
     const char* own =
         static_cast<const char*>(full.const_data_ptr()) + static_cast<std::size_t>(rank()) * shard.nbytes();

@@ -1,5 +1,5 @@
-// A run's TOML: what is accepted is checked against numbers of ranks and a model, written with every key, and read to the
-// same again.
+// A run's TOML: what is accepted is checked against numbers of ranks and a model, written with every key, and read to
+// the same again.
 #include "zero/config/config.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Changes of an input that keep the frame of its files, to reach code behind the first parser. A JSON document loses
-// and gains values, a safetensors header gets its length, a protobuf message the lengths of its fields.
+// Changes an input without breaking the frame of its files, so that code behind the first parser is reached. A JSON
+// document loses and gains values. Lengths in a safetensors header and in a protobuf message are corrected.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -21,7 +21,7 @@ class FuzzFolder {
   }
 };
 
-/// Of a file that may be missing.
+/// The content of a file, or "" if it is missing.
 inline std::string content_of(const FuzzFiles& files, const std::string& name) {
   const auto found = files.find(name);
   return found == files.end() ? "" : found->second;

@@ -20,10 +20,10 @@ class FuzzTarget {
   struct Part {
     std::string name;
     FileForm form = FileForm::bytes;
-    std::vector<std::string> words = {};  // that are put into it; JSON values where the file is JSON
+    std::vector<std::string> words = {};  // words that changes insert; JSON values if the file is JSON
   };
 
-  /// Must last as long as the program. `use` reads the files, and uses the accepted contents.
+  /// Static: it lasts as long as the program. `use` reads the files, and uses the contents that it accepts.
   FuzzTarget(std::string name, std::vector<Part> parts, void (*use)(const FuzzFiles&));
 
   const std::string& name() const { return name_; }

@@ -1,4 +1,5 @@
-// A GGUF file: its metadata, configuration, tokenizer and tensors. An input that begins as JSON says what the file holds.
+// A GGUF file: its metadata, configuration, tokenizer and tensors. An input that begins as JSON says what the file
+// holds.
 #include "models/formats/gguf/gguf_file.h"
 
 #include <ATen/ATen.h>
@@ -48,7 +49,8 @@ std::uint64_t whole(const Json& value, std::uint64_t otherwise) {
   return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : otherwise;
 }
 
-/// {"version", "metadata": {KEY: VALUE}, "tensors": [{"name", "shape": as the file has it, "type", "offset"}], "bytes": of data}
+/// {"version", "metadata": {KEY: VALUE}, "tensors": [{"name", "shape": as the file has it, "type", "offset"}], "bytes":
+/// of data}
 std::string file_of(const Json& said) {
   GgufMetadata metadata;
   const Json none = Json::object();

@@ -1,4 +1,5 @@
-// What libFuzzer calls: the one target that this program is linked with, and changes that know how its files are built.
+// The functions that libFuzzer calls: the one target that this program is linked with, and changes that know how its
+// files are built.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -16,7 +17,7 @@ const zero::FuzzTarget& target() {
   return *only;
 }
 
-/// As libFuzzer does it, with its dictionary and what it saw comparisons want.
+/// Changes bytes as libFuzzer does, with its dictionary and the values that it saw compared.
 std::string changed_bytes(const std::string& content) {
   std::string bytes = content;
   const std::size_t most = content.size() + 256;

@@ -12,12 +12,12 @@ class Mutations {
  public:
   explicit Mutations(std::uint64_t seed) : random_(seed) {}
 
-  /// Bytes that are changed, taken out, doubled, or put in from `words` and from the other sources.
+  /// Changes bytes, takes them out, doubles them, or inserts some from `words` and from the other sources.
   std::string of_bytes(std::string text, const std::vector<std::string>& sources,
                        const std::vector<std::string>& words);
 
-  /// A JSON document with values that are replaced (by wild ones, by `parts`, by those of other documents), taken out,
-  /// doubled or wrapped. What lists and objects hold by the thousand is not preferred.
+  /// Changes a JSON document: replaces values (by wild ones, by `parts`, by those of other documents), takes them out,
+  /// doubles or wraps them. Members of lists and objects with thousands of them are not preferred.
   nlohmann::ordered_json of_json(nlohmann::ordered_json document, const std::vector<nlohmann::ordered_json>& sources,
                                  const std::vector<nlohmann::ordered_json>& parts);
 

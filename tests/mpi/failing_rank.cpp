@@ -1,4 +1,5 @@
-// A job that trains nothing: ranks meet until one of them fails as told, or (where) tell their places.
+// A job that trains nothing. Ranks meet until one of them fails as KIND says. With KIND "where" they print
+// their places.
 // usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)     uncaught-KIND: in a program without Job::run(),
 // static-KIND: which holds the job in static storage, leaked-KIND: or never lets go of it
 #include <ATen/Functions.h>

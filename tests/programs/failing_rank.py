@@ -12,8 +12,9 @@ import time
 
 LIMIT = 10.0  # seconds in which a job must have ended everywhere
 
-# Who waits for a rank that has returned learns of it where they share memory. By messages it is the deadline that ends the others,
-# and Open MPI 4.1's mpirun, told of an abort while it notes a process that has ended, at times hangs itself: that is not asked for.
+# A rank that waits for a returned rank learns of it at once in shared memory. With messages the deadline ends
+# it. Open MPI 4.1's mpirun at times hangs if it learns of an abort while it notes a process that has ended, so
+# that case is not tested.
 RETURNED = r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19"
 BY_SHARED_MEMORY = {"return", "uncaught-return"}
 

@@ -97,7 +97,8 @@ def check_resnet18(args, folder):
         command = [args.bin + "/resnet18", DIGITS, "--width", "8", "--epochs", "3", "--batch", "20", "--save", "net.safetensors"]
         found, expected = run(ranks, command, folder), expected_of("resnet18")
         same_lines(NUMBER.sub("0", found), NUMBER.sub("0", expected), 0)
-        # Of so short a run at so high a rate rounding decides the accuracy, and in time the loss; the cases below hold numbers.
+        # In so short a run at so high a rate, rounding decides the accuracy, and in time the loss. The cases below
+        # compare numbers.
         assert abs(float(NUMBER.findall(found)[1]) / float(NUMBER.findall(expected)[1]) - 1) < 0.02, found
     assert "bn1.running_var" in read_safetensors(os.path.join(folder, "net.safetensors"))
 

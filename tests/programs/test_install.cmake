@@ -1,6 +1,7 @@
 # cmake -D BUILD=build/release -D SOURCE=tests/programs/consumer -D WORK=folder -D LIBTORCH=folder -P test_install.cmake
-# Installs programs and library into WORK; each program must start from there with nothing in the environment, and the consumer,
-# a project of C++ alone, be built against the library and run.
+#
+# Installs programs and library into WORK. Each program must start from there with nothing in the environment. The
+# consumer, a project of C++ alone, must build against the library and run.
 file(REMOVE_RECURSE ${WORK})
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -32,7 +33,7 @@ if(NOT status EQUAL 2 OR NOT error MATCHES "^error: config is required")
   message(FATAL_ERROR "zero_bench memory ended with ${status} and said: ${output}${error}")
 endif()
 
-# LibTorch beside the installed programs comes before the one of the build.
+# LibTorch next to the installed programs comes before the one of the build.
 file(MAKE_DIRECTORY ${WORK}/prefix/lib/zero/libtorch)
 file(CREATE_LINK ${LIBTORCH}/lib ${WORK}/prefix/lib/zero/libtorch/lib SYMBOLIC)
 file(CREATE_LINK ${LIBTORCH}/include ${WORK}/prefix/lib/zero/libtorch/include SYMBOLIC)
@@ -62,7 +63,7 @@ run(/usr/bin/ldd ${WORK}/build/consumer)
 if(output MATCHES "sentencepiece|libonig|libicu|libcrypto|liburing|libtorch_python")
   message(FATAL_ERROR "the consumer needs what it does not use:\n${output}")
 endif()
-# Alone, on ranks, and in the tree: the same numbers.
+# Alone, on ranks, and in the tree, the numbers are the same.
 run(${WORK}/build/consumer)
 set(alone "${output}")
 if(NOT alone MATCHES "^first [0-9.]+\nlast [0-9.]+\n$")

@@ -1,5 +1,5 @@
-// Asynchronous saves: the checkpoints that exist after a kill at any call, a loss of power or a failing disk, and when
-// each rank hears of a failure.
+// Asynchronous saves: the checkpoints that exist after a kill at any call, a loss of power or a failing disk. Also the
+// moment at which each rank hears of a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -232,7 +232,8 @@ TEST(CheckpointBehind, OldOnesGoWhenTheNewOneIsComplete) {
   });
 }
 
-// As when a rank fails in training: no agreement follows, and its thread ends before the memory that it reads goes.
+// This is a rank that fails in training: no agreement follows, and its thread ends before the memory that it
+// reads goes.
 TEST(CheckpointBehind, OneThatIsLeftAloneEndsWithoutTheOtherRanks) {
   MemoryDisk disk("/disk");
   with_engines([&](Engine& engine, int rank) {

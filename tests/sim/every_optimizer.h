@@ -31,7 +31,8 @@ inline std::vector<OptimizerOptions> every_optimizer() {
   return all;
 }
 
-/// A model with tensors for it: of 8-bit states those of 4096 elements, of which some end in the middle of a block.
+/// A model with tensors for that optimizer. 8-bit states get tensors of 4096 elements, and some of these end in the
+/// middle of a block.
 inline ModelConfig config_for(const OptimizerOptions& options, bool tied = false) {
   ModelConfig config = small_config(tied);
   if (options.name != "adamw8bit") return config;
@@ -46,7 +47,7 @@ inline std::string name_of(const OptimizerOptions& options) {
   return options.groups.empty() ? options.name : options.name + "_with_groups";
 }
 
-/// How far fp64 runs of equal work may lie apart: Muon's iteration amplifies rounding.
+/// Largest distance of fp64 runs of equal work: Muon's iteration amplifies rounding.
 inline double rounding_of(const OptimizerOptions& options) { return options.name == "muon" ? 1e-10 : 1e-12; }
 
 }  // namespace zero::testing

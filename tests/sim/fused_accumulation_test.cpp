@@ -1,4 +1,4 @@
-// Matrix products that accumulate gradients where groups hold them: what comes of a step is what autograd's way brings,
+// Matrix products that accumulate gradients where groups hold them. A step gives the same result as autograd's way,
 // however else the weights are used and whatever becomes of a pass.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ struct GoldenCase {
   std::vector<std::int64_t> tokens;
 };
 
-/// Trains the case's steps on this rank; expects logits and gradients of the first batch, each step's loss, norm and
+/// Trains the case's steps on this rank. Expects logits and gradients of the first batch, each step's loss, norm and
 /// rate, and the trained tensors after the last step.
 void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches);
 

@@ -1,5 +1,5 @@
-// Terms that units add to the loss on the way: their gradients at every stage, on any number of ranks, with recomputed
-// blocks, and what is reported of them.
+// Terms that units add to the loss on the way. Their gradients are right at every stage, on any number of ranks, with
+// recomputed blocks. Their figures are reported.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -22,18 +22,19 @@ struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}
 };
 
-/// Which calls fail after the first one that does: none, those that change something, or all.
+/// The calls that fail after the first failure: none, those that change something, or all.
 enum class Fails { once, changes, for_good };
 
 /// The plan for one rank's calls, counted from 0. Every call counts, including lookups.
 struct CallPlan {
-  int kill_at = -1;                             // nothing happens from this call on; a write is done by half
+  int kill_at = -1;                             // from this call on nothing happens; a write is half done
   int fail_at = -1;                             // this call fails
   int fail_with = 0;                            // with this errno
-  Fails fails = Fails::once;                    // and so do these
+  Fails fails = Fails::once;                    // later calls that fail too
   int short_writes_of = 0;                      // writes move so many bytes at most; 0: all
   int failed = 0;                               // calls that failed by the plan
-  std::function<int(int call)> reason_of = {};  // errno with which a call fails, 0 where it does not; empty: the above
+  std::function<int(int call)> reason_of = {};  // errno with which a call fails, 0 if it does not; empty: fail_at and
+                                                // fail_with decide
 };
 
 class MemoryDisk {
@@ -63,7 +64,7 @@ class MemoryDisk {
     std::int64_t offset;
     std::vector<std::byte> data;
   };
-  struct Change {  // of a directory: a rename is both, and an exchange puts `other` in the place of what it removes
+  struct Change {  // of a directory; a rename has both names, and an exchange puts `other` in the place of `name`
     std::string removed, added;
     int node = -1, other = -1;
   };

@@ -55,7 +55,7 @@ TEST(Overlap, GathersTheUnitBeforeAheadOfTheSum) {
                                              "backward1", "reduce2", "reduce1", "reduce0"}));
 }
 
-// As in a pipeline: each micro-batch has its own context, whatever its backward recomputes or draws.
+// This is the case of a pipeline: each micro-batch has its own context, whatever its backward recomputes or draws.
 class PassesUnderWay : public ::testing::TestWithParam<std::tuple<int, int, bool>> {};
 
 TEST_P(PassesUnderWay, ChangeNoBit) {

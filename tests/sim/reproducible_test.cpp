@@ -1,5 +1,5 @@
-// Sums in order: losses, norms, weights and states are the same to the last bit for every number of ranks that is a power
-// of two, at every stage and in every layout.
+// Sums in order: losses, norms, weights and states have the same bits for every power of two of ranks, at every stage
+// and in every layout.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

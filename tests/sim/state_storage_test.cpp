@@ -142,8 +142,8 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, RoundedStates,
                            return std::string(std::get<0>(info.param)) + "_" + c10::toString(std::get<1>(info.param));
                          });
 
-// Rules with sums over tensors, or of whole matrices, go about the ordinary way; what starts as the weights, what blocks
-// share and codes stay as they are.
+// Rules with sums over tensors, or of whole matrices, work as usual. States that start as the weights, numbers that
+// blocks share, and codes keep their types.
 TEST(StatesInBf16, AreThoseThatFollowGradients) {
   for (const char* const name : {"muon", "prodigy", "adamw8bit", "adafactor"}) {
     RunOptions options = run_of(name, at::kBFloat16, both);

@@ -1,5 +1,6 @@
-// Steps of a model large enough for every kernel to be divided over threads have the same bits with any number of them, where
-// LibTorch's products have: on processors of Intel these add otherwise for each number of threads, unless they are asked not to.
+// Steps of a model large enough for every kernel to be divided over threads have the same bits with any number of
+// threads. LibTorch's products must have this property too. On Intel's processors they add in another order for each
+// number of threads, unless they are asked not to.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

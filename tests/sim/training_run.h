@@ -39,20 +39,21 @@ struct RunOptions {
   std::uint64_t schedule_seed = 0;
   ModelConfig config;
   std::optional<LoraOptions> lora;  // adapters whose B matrices start random, so that every gradient shows
-  bool ragged = false;              // samples of different length: what is beyond a sample's end is padding
+  bool ragged = false;              // samples of different length, with padding behind their ends
   bool keep_frozen = false;
   FrozenFormat frozen = {};
   std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
   bool keep_inputs = false;
   bool fuse_accumulation = false;
-  std::optional<at::ScalarType> gradient = {};  // at rest; else master's where micro-batches accumulate or are in order
+  std::optional<at::ScalarType> gradient = {};  // at rest; none: the master's type if micro-batches accumulate or sums
+                                                // are in order
   std::function<void(int rank, const StepResult&)> after_update;
-  bool keep_gradients = false;  // of the first step
-  bool only_last_token = false;  // of the batch is trained
+  bool keep_gradients = false;   // of the first step
+  bool only_last_token = false;  // of each row is trained
   std::int64_t logits_bytes = 0;
-  int rows_in_order = 0;  // sums in order, over micro-batches of so many rows (whatever micro_batches says)
-  int first_step = 0;     // of a run that resumes: `after_step` brings the states at its first call, with this step
+  int rows_in_order = 0;  // sums in order, over micro-batches of that many rows; overrides micro_batches
+  int first_step = 0;     // of a resumed run: `after_step` loads the states at its first call, with this step
 };
 
 struct RunResult {

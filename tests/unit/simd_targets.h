@@ -6,7 +6,7 @@
 
 namespace zero {
 
-/// f(name): once for every target that kernels are compiled for and this processor has, then the best is back.
+/// Calls f(name) for every target that kernels are compiled for and this processor has. Then restores the best one.
 template <class F>
 void with_every_simd_target(F f) {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {

@@ -8,8 +8,7 @@
 
 namespace zero {
 
-/// Values over many magnitudes, denormals, zeros, infinities and NaN among them: also where a kernel's rounding is
-/// delicate.
+/// Values of many magnitudes, with denormals, zeros, infinities and NaN, at which a kernel's rounding is delicate.
 inline at::Tensor wild(std::int64_t n, std::uint64_t seed, at::ScalarType type) {
   if (n > 200000) return wild(100003, seed, type).repeat({n / 100003 + 1}).slice(0, 0, n).contiguous();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);

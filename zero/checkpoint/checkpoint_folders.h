@@ -1,10 +1,12 @@
 #pragma once
 // CheckpointFolders: the checkpoints of a run, by folder name. step-NNNNNNNN is complete: it gets this name once all
-// its files are durable. A suffix marks any other folder. .tmp: being written or removed, or left so by a killed run.
-// .damaged: failed verification at a resume; kept for the owner to inspect. .later: from an earlier run that got
-// further than the present one. .replaced: about to be replaced by a new save of the same step, on file systems that
-// cannot swap two names; take_back() restores its name after a kill. .kept: files no run wrote, left when their
-// checkpoint was removed.
+// its files are durable. A suffix marks any other folder:
+// - .tmp: being written or removed, or left so by a killed run.
+// - .damaged: failed verification at a resume; kept for the owner to inspect.
+// - .later: from an earlier run that got further than the present one.
+// - .replaced: about to be replaced by a new save of the same step, on file systems that cannot swap two names.
+//   take_back() restores its name after a kill.
+// - .kept: files no run wrote, left when their checkpoint was removed.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,7 +20,7 @@ class CheckpointFolders {
   /// `root`: the folder "checkpoints" of a run, which need not exist.
   CheckpointFolders(FileCalls& calls, const std::string& root) : calls_(calls), root_(root) {}
 
-  // Every member throws InputError if a folder cannot be listed: its checkpoints may still exist.
+  // Every member throws InputError if a folder cannot be listed, because its checkpoints may still exist.
   const std::string& root() const { return root_; }
   std::string path(std::int64_t step) const;
   std::string temporary_path(std::int64_t step) const { return path(step) + ".tmp"; }
@@ -32,9 +34,9 @@ class CheckpointFolders {
   void make_root();
   /// Creates an empty temporary folder for a step, and the root if it is missing.
   void begin(std::int64_t step);
-  /// Renames the step's temporary folder, whose files are durable, to its final name and syncs the rename. A complete
-  /// checkpoint of the same name is replaced. One of the two has the name at every instant, or take_back() restores the
-  /// old one. A folder of that name that is no checkpoint is set aside.
+  /// Renames the step's temporary folder, whose files are durable, to its final name, and syncs the rename. It replaces
+  /// a complete checkpoint of the same name. At every instant one of the two has the name, or take_back() can restore
+  /// the old one. A folder of that name that is no checkpoint is set aside.
   void publish(std::int64_t step);
   /// Restores the names of checkpoints that were being replaced when a run was killed. Returns their number.
   int take_back();

@@ -1,6 +1,6 @@
 #pragma once
-// Manifest: manifest.json, written last into a checkpoint. It holds the run's description and position, which file
-// holds which states, and a mark (size and checksum) of each file.
+// Manifest: manifest.json, written last into a checkpoint. It holds the run's description and position, the files of
+// the states, and a mark (size and checksum) of each file.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,7 +31,7 @@ struct RunPosition {
   std::int64_t tokens = 0;  // input tokens so far
   std::int64_t trained_tokens = 0;
   double seconds = 0;        // of training so far
-  std::int64_t updates = 0;  // of the optimizer: fewer than steps where some were skipped
+  std::int64_t updates = 0;  // of the optimizer; fewer than steps if some were skipped
   std::optional<LossScaleState> loss_scale;
   PassedSteps passed = {};
   std::string unwritten_records = {};  // log lines of steps that found no room in the log file yet
@@ -42,7 +42,7 @@ struct RunPosition {
 
 /// A description of the run. The core does not interpret it.
 struct RunDescription {
-  std::vector<std::pair<std::string, std::string>> settings;      // that decide results: key, value
+  std::vector<std::pair<std::string, std::string>> settings;      // settings that decide results: key, value
   std::string configuration;                                      // resolved TOML
   std::string directory;                                          // base of its relative paths
   std::string model_config;                                       // config.json
@@ -78,7 +78,7 @@ struct SavedFile {
 };
 
 struct Manifest {
-  /// Version 1 knew AdamW's states only, and another checksum. Version 3 alone knows slices of tensors; a checkpoint
+  /// Version 1 had only AdamW's states, and another checksum. Version 3 alone knows slices of tensors; a checkpoint
   /// without slices is still written as version 2.
   static constexpr int current_version = 3;
   static constexpr std::int64_t most_bytes = 64 << 20;  // of the file

@@ -90,8 +90,8 @@ void check_same_models(const SavedStates& saved, const CheckpointModels& models)
 /// are compared too if both save them.
 void check_same_tensors(const SavedStates& saved, const CheckpointModel& model);
 
-/// Throws InputError that names the first tensor whose states another optimizer wrote, or the first state or number of
-/// the model's optimizers that the checkpoint lacks.
+/// Throws InputError that names the first tensor whose states another optimizer wrote. Or it names the first state or
+/// number of the model's optimizers that the checkpoint lacks.
 void check_same_states(const SavedStates& saved, const CheckpointModel& model);
 
 /// Restores this rank's part of the trained groups, the optimizers' numbers, and frozen weights if both sides save

@@ -1,7 +1,7 @@
 #pragma once
 // Spare checkpoints: states saved elsewhere, in folders zero-checkpoint-XXXXXX, when the run's own folder had no room.
-// Everybody may write to such places (/tmp). So only this user's files are opened: folders without write permission for
-// group or others, and regular files, never links.
+// Everybody may write to such places (/tmp). Therefore only this user's files are opened. These are folders that group
+// and others may not write to, and regular files, never links.
 #include <cstdint>
 #include <functional>
 #include <optional>

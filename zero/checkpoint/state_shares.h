@@ -1,6 +1,6 @@
 #pragma once
-// StateShares: decides which rank writes which states. Ranks that hold the same states (stage 0, replicas of hybrid
-// sharding) each write an equal part, so a save takes 1/N of the time at every stage.
+// StateShares: decides which rank writes which states. Ranks with the same states (stage 0, replicas of hybrid
+// sharding) write an equal part each. A save therefore takes 1/N of the time at every stage.
 #include <optional>
 #include <string>
 #include <vector>

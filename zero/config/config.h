@@ -62,8 +62,8 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's; those of
-// other optimizers come from their row.
+// The name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's.
+// Those of other optimizers come from their row.
 struct OptimizerConfig : OptimizerOptions {
   std::string state_dtype = "fp32";   // fp32 | bf16
   std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights
@@ -172,7 +172,8 @@ struct Config {
   /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// The start of a message about a key: place, key and value as given; for a default, the file's name and the key.
+  /// The start of a message about a key: place, key and value as given. For a default it is the file's name and
+  /// the key.
   std::string where(const std::string& key) const;
 
   /// Compares values; their places do not count.
@@ -180,9 +181,9 @@ struct Config {
 };
 
 /// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else
-/// strings). InputError lists all independent mistakes with place, key, rule and remedy: TOML syntax, unknown key (with
-/// the nearest known one, or the name here of another tool's key), wrong type, invalid value, missing key,
-/// contradiction. Reads no other file.
+/// strings). Throws InputError that lists all independent mistakes with place, key, rule and remedy. Mistakes are TOML
+/// syntax, an unknown key, a wrong type, an invalid value, a missing key, and a contradiction. For an unknown key the
+/// message names the nearest known one, or the name here of another tool's key. Reads no other file.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// The same from text; messages call it `source`.
@@ -197,7 +198,8 @@ std::string resolved_toml(const Config& config);
 /// Checks the keys that depend on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context, and sizes that overflow 64 bits or exceed any machine.
+/// Refuses a sequence longer than the model's context. Refuses sizes that overflow 64 bits, or that no machine
+/// can hold.
 void validate_for_model(const Config& config, const ModelConfig& model);
 
 /// Refuses a warm-up longer than the run's `steps`; `why` says where that number comes from.

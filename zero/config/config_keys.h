@@ -38,7 +38,8 @@ struct ConfigKey {
   std::string doc;
   bool required = false;
   bool flag_word = false;   // a string key that also accepts true and false without quotes, as in PEFT
-  bool may_change = false;  // a resumed run may have another value (resume_settings.h has whole sections of such keys)
+  bool may_change = false;  // a resumed run may have another value (resume_settings.cpp lists more such keys and
+                            // sections)
 
   std::string full_name() const { return section + "." + name; }
 };

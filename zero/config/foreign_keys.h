@@ -7,7 +7,7 @@
 namespace zero {
 
 struct ForeignKey {
-  std::string name;   // in lower case, with underscores; "section.name" where the name alone says too little
+  std::string name;   // in lower case, with underscores; "section.name" if the name alone is ambiguous
   std::string tools;  // the tools that use it
   std::string key;    // "section.key" here
   std::string note;   // how to convert the value if it differs; may be empty
@@ -22,7 +22,7 @@ std::string foreign_key_hint(const std::string& section, const std::string& name
 
 /// A setting of other tools without a counterpart here.
 struct AbsentKey {
-  std::string name;   // as in ForeignKey
+  std::string name;   // see ForeignKey
   std::string tools;  // the tools that use it
   std::string why;    // the reason, or how to get the same effect
 };

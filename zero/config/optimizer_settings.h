@@ -1,6 +1,5 @@
 #pragma once
-// OptimizerSettings: which keys of [optimizer] an optimizer knows, what they are where nobody gave them, and what all of
-// them come to.
+// OptimizerSettings: the keys of [optimizer] that an optimizer knows, their defaults, and the settings that result.
 #include <string>
 
 #include "zero/config/config.h"
@@ -9,15 +8,15 @@
 
 namespace zero {
 
-/// True if a run's optimizer looks at the key; true for keys of other sections.
+/// True if a run's optimizer reads the key. Also true for keys of other sections.
 bool is_read(const Config& config, const ConfigKey& key);
 
-/// The same with the settings that its optimizer has by default.
+/// Returns the same configuration with its optimizer's own defaults.
 Config with_optimizer_defaults(Config config);
 
-/// Gives settings that were not given the values that the optimizer has for them. Throws InputError for a given one that it
-/// does not know, for learning rates that cannot be of one schedule, and for states that cannot be stored as they are to
-/// be.
+/// Fills in settings that were not given, by the optimizer's own defaults. Throws InputError for a given one that the
+/// optimizer does not know, and for states that cannot be stored as the settings say. Also throws for learning rates
+/// that cannot follow one schedule.
 void settle_optimizer(Config& config);
 
 StateStorage state_storage_of(const Config& config);
@@ -25,10 +24,10 @@ StateStorage state_storage_of(const Config& config);
 /// [[optimizer.group]] tables as TOML; empty without groups.
 std::string groups_toml(const OptimizerConfig& config);
 
-/// Which groups differ, and in which keys, on one line: "group 2 (config.toml:14): lr 0.25 now, 0.5 then"; empty: none.
+/// Lists the groups and keys that differ, on one line: "group 2 (config.toml:14): lr 0.25 now, 0.5 then"; empty: none.
 std::string groups_difference(const std::vector<OptimizerGroup>& now, const std::vector<OptimizerGroup>& then);
 
-/// The keys by which a run that diverges takes shorter steps: "optimizer.lr and optimizer.lr_adamw".
+/// The keys to lower for a run that diverges: "optimizer.lr and optimizer.lr_adamw".
 std::string keys_of_rates(const OptimizerConfig& config);
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-// ShardPlan: a ZeRO stage as data. Where parameters, gradients and optimizer state live at rest: whole on every rank,
-// or one part of 1/N on each (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models").
+// ShardPlan: a ZeRO stage as data. At rest, parameters, gradients and optimizer state are each whole on every
+// rank, or one part of 1/N on each. Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
+// Trillion Parameter Models".
 #include <cstdint>
 #include <string>
 
@@ -14,12 +14,12 @@ struct ShardPlan {
   Placement gradients = Placement::resident;
   Placement optimizer = Placement::resident;
 
-  /// 0: nothing sharded (plain data parallel); 1: optimizer state; 2: gradients too; 3: parameters too.
-  /// Throws InputError for any other number.
+  /// 0: nothing sharded (plain data parallelism); 1: optimizer state; 2: gradients too; 3: parameters too. Throws
+  /// InputError for any other number.
   static ShardPlan for_stage(int stage);
 
   /// The stage's number. Throws InputError for placements that are no stage: sharded parameters need sharded gradients,
-  /// and sharded gradients a sharded optimizer.
+  /// and sharded gradients need a sharded optimizer.
   int stage() const;
 
   std::string describe() const;

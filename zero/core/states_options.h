@@ -1,6 +1,6 @@
 #pragma once
-// StatesOptions: where model states lie, in which types, and how they travel. Who makes ModelStates gives them once;
-// all that is below reads them here.
+// StatesOptions: the place and types of model states, and how they travel. A caller makes ModelStates with them, and
+// all code below reads them here.
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -19,40 +19,41 @@
 
 namespace zero {
 
-/// Where states live that are not in memory; an empty factory means memory.
+/// Factories for states and weights outside of memory. An empty factory means memory.
 struct OffloadPolicy {
   StateStoreFactory optimizer;
-  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
-  bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
+  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // stage 3's shards
+  bool through_host = false;  // offloaded values pass through host buffers, as they always do on a GPU
 };
 
 struct StatesOptions {
   ShardPlan plan;
   Precision precision;
   OptimizerOptions optimizer;
-  StateStorage storage;      // a split master is of weights in bf16 and masters in fp32
+  StateStorage storage;      // a split master needs bf16 weights and fp32 masters
   bool keep_frozen = false;  // frozen weights stay whole at stage 3
-  FrozenFormat frozen;       // of blocks
+  FrozenFormat frozen;       // of frozen blocks
   OffloadPolicy offload;
-  at::Device device = at::kCPU;  // of weights, states and batches; the mesh's ranks must take its tensors
-  bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
-                         // its own, for a second gather buffer and a second reduce buffer. Changes no result.
+  at::Device device = at::kCPU;  // of weights, states and batches; the mesh's communicators must take its tensors
+  /// Gathers run ahead by one unit, and sums run in parallel with the computation, each on a communicator of its own.
+  /// That takes a second gather buffer and a second reduce buffer. It changes no result.
+  bool overlap = false;
   UnitOrder order = UnitOrder::chain;
-  int open_groups = 2;   // units in any order: those whose weights are there at once, at most
+  int open_groups = 2;   // UnitOrder::any: most units whose weights are unsharded at once
   bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
-  /// Sums of gradients and their norm are the same to the last bit for all ranks that are a power of two, at every stage:
-  /// each micro-batch counts for itself, in the order of (micro-batch, rank). Optimizers are elementwise then, gradients
-  /// at rest in the type of sums.
+  /// Sums of gradients and their norm have the same bits for every power of two of ranks, at every stage. Each
+  /// micro-batch counts for itself, in the order of (micro-batch, rank). Optimizers are then elementwise, and gradients
+  /// at rest have the type of sums.
   bool sums_in_order = false;
-  std::int64_t micro_batches = 1;  // of each rank in a step, where sums are in order
-  /// Matrix products accumulate the gradients of an engine's weights where groups hold them whole (stages 0 and 1), instead
-  /// of handing a tensor of the compute type to autograd. Gradients at rest in a wider type are thereby rounded less
-  /// often than at other stages, to other bits. Not where sums are in order.
+  std::int64_t micro_batches = 1;  // of each rank in a step; read if sums are in order
+  /// Matrix products add to the gradients of an engine's weights themselves if groups hold those whole (stages 0 and
+  /// 1). Autograd then gets no tensor of the compute type. Gradients at rest in a wider type are rounded less often
+  /// than at other stages, so their bits differ. Not combinable with sums_in_order.
   bool fuse_accumulation = false;
-  int first_unit = 0;        // its number in the tags of calls; the others follow
-  bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
+  int first_unit = 0;        // number of the first unit in the tags of calls; the others follow
+  bool save_frozen = false;  // checkpoints hold frozen weights too, if these are plain numbers
 
-  /// True if what is held elsewhere is in other memory than the device's: it is copied there and back.
+  /// True if offloaded values lie in other memory than the device's, so that they are copied to it and back.
   bool passes_host() const { return offload.through_host || device.is_cuda(); }
 };
 

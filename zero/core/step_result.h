@@ -1,6 +1,6 @@
 #pragma once
-// PendingStepResult: what a step found, for the host to read when it wants to. On the CPU it is there at once; on a GPU
-// it is on its way to pinned memory, and the host that reads it a step later waits for nothing.
+// PendingStepResult: the result of a step, for the host to read later. On the CPU it is ready at once. On a GPU it is
+// copied to pinned memory, and a host that reads it one step later does not wait.
 #include <ATen/core/Tensor.h>
 
 #include <numeric>
@@ -14,10 +14,10 @@
 namespace zero {
 
 struct StepResult {
-  std::vector<double> losses;  // of this rank's tokens, in parts: of each micro-batch, or one
+  std::vector<double> losses;  // sums over this rank's tokens: one for each micro-batch, or one
   double norm = 0;             // of the gradients, without the loss scale
   bool taken = true;           // false: a gradient was not finite, and nothing was updated
-  std::vector<std::pair<std::string, double>> optimizer;  // what optimizers tell of the step, by name
+  std::vector<std::pair<std::string, double>> optimizer;  // figures of optimizers, by name
 
   double loss_sum() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
 };
@@ -25,17 +25,17 @@ struct StepResult {
 class PendingStepResult {
  public:
   explicit PendingStepResult(StepResult result) : result_(std::move(result)) {}
-  /// `numbers`: StepNumbers in pinned memory, whole when `sent` is done. `failures`: of the collectives that they
-  /// depend on.
+  /// `numbers`: StepNumbers in pinned memory, complete when `sent` is done. `failures`: those of the collectives behind
+  /// the numbers.
   PendingStepResult(at::Tensor numbers, Event sent, const FailureHandling* failures)
       : numbers_(std::move(numbers)), sent_(std::move(sent)), failures_(failures) {}
 
-  /// Throws what went wrong in the step's collectives.
+  /// Throws the failure of the step's collectives, if there was one.
   StepResult wait();
 
  private:
   StepResult result_;
-  at::Tensor numbers_;  // undefined: the result is there
+  at::Tensor numbers_;  // undefined: the result is ready
   Event sent_;
   const FailureHandling* failures_ = nullptr;
 };

@@ -35,8 +35,8 @@ void require_room(const Config& config, const DiskNeed& need, std::int64_t room,
 /// disk.
 std::int64_t offloaded_beside(const Config& config, const MemoryPlan& plan, int ranks_here);
 
-/// Bytes that can be written to a directory, less 1 % in reserve: the free space of its disk, or for a disk in memory
-/// at most the machine's free memory. -1: unknown.
+/// Bytes that can be written to a directory, less 1 % in reserve; -1: unknown. That is the free space of its disk; for
+/// a disk in memory, at most the machine's free memory.
 std::int64_t room_in(const std::string& directory);
 
 }  // namespace zero

@@ -42,7 +42,7 @@ MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, Memo
   estimate.rank_peak = in_memory + estimate.process;
   estimate.node_peak = estimate.rank_peak * budget.ranks_here;
   estimate.node_offer =
-      budget.memory.available + budget.process * budget.ranks_here;  // what the ranks hold now is theirs
+      budget.memory.available + budget.process * budget.ranks_here;  // the ranks keep what they hold now
   estimate.fits = budget.memory.available < 0 || estimate.node_peak <= estimate.node_offer;
   if (budget.disk_free >= 0 && estimate.plan.disk * budget.ranks_here > budget.disk_free) estimate.fits = false;
   if (on_device && estimate.plan.peak() > *budget.device_free) estimate.fits = false;

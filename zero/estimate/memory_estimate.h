@@ -25,8 +25,8 @@ struct NodeBudget {
 /// directory; `device`: the rank's.
 NodeBudget node_budget(const Config& config, FormerRun former, int ranks_here, at::Device device);
 
-/// Pss of a rank's process that its tracker does not count, at the peak: the initial Pss, libraries loaded later, and
-/// the pool's slack.
+/// Pss of a rank's process at the peak, without the bytes that its tracker counts. It has the initial Pss, libraries
+/// loaded later, and the pool's slack.
 std::int64_t process_peak(std::int64_t process_now, std::int64_t tracked_peak);
 
 struct MemoryEstimate {

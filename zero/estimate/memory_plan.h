@@ -26,16 +26,16 @@ struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0,
                optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_buffers = 0, reduce_buffers = 0;
-  std::int64_t sums = 0;       // of a GPU run with several ranks: at most this much is in flight for reductions
-  std::int64_t workspace = 0;  // of a GPU run: for matrix products
+  std::int64_t sums = 0;       // GPU run with several ranks: most bytes in flight for reductions
+  std::int64_t workspace = 0;  // GPU run: for matrix products
   ActivationBytes activations;
   std::int64_t matrices = 0;    // in addition to the bytes between steps, while Muon orthogonalises whole matrices
   std::int64_t load = 0;        // in addition to the bytes between steps, while weights are loaded
-  std::int64_t save = 0;        // likewise, while the model, or the adapter of a frozen one, is written at the end
-  std::int64_t copy = 0;        // of this rank's part of a checkpoint; of a GPU run in `host`
+  std::int64_t save = 0;        // likewise, while the model or the adapter is written at the end
+  std::int64_t copy = 0;        // this rank's part of a checkpoint; in a GPU run it is in `host`
   std::int64_t disk = 0;        // files of the disk tier
-  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, disk buffers, a checkpoint copy
-  std::int64_t pinned = 0;      // of a GPU run: page-locked host memory
+  std::int64_t host = 0;        // GPU run, in host memory: offloaded states, disk buffers, a checkpoint copy
+  std::int64_t pinned = 0;      // GPU run: page-locked host memory
   std::int64_t checkpoint = 0;  // on disk, all ranks together
 
   std::int64_t at_rest() const {

@@ -11,10 +11,12 @@ namespace zero {
 using FitTest = std::function<bool(const Config& config, const BatchArithmetic& batch)>;
 
 /// Returns arguments for zero_train ("--set zero.stage=3 --set activation_checkpoint.mode=full"); empty if nothing
-/// fits. Tries in order: keep less for backward, a higher stage, full recomputation, bf16 gradients, optimizer states
-/// on disk (`on_device`: on the host first), parameters likewise, a smaller local batch. All combinations of milder
-/// changes precede a harsher one. If none fits and a trained model is the start, tries LoRA instead, then with the base
-/// in 8 bits or NF4.
+/// fits. Tries in this order:
+/// - keep less for backward, a higher stage, full recomputation, bf16 gradients;
+/// - optimizer states on disk (`on_device`: on the host first), parameters likewise, a smaller local batch.
+///
+/// All combinations of milder changes precede a harsher one. If none fits and a trained model is the start, tries LoRA
+/// instead, then with the base in 8 bits or NF4.
 std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool on_device, const FitTest& fits);
 
 /// offload.nvme_dir, or the folder that proposals name if it is not set.

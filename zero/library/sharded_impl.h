@@ -66,10 +66,10 @@ struct ShardedModel::Impl {
   void take_buffers();
   /// Discards the step's micro-batches so far.
   void drop_step();
-  /// As ShardedOptimizer::states() and set_states().
+  /// See ShardedOptimizer::states() and set_states().
   NamedTensors optimizer_states(const std::string& parameter) const;
   void set_optimizer_states(const std::string& parameter, const NamedTensors& named) const;
-  /// As ShardedModel::stage().
+  /// See ShardedModel::stage().
   int stage() const;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// StateFolders: the folders in which a program keeps states. Only one program at a time may use a folder. It holds the
-// same models throughout the program, so no model silently replaces another's state.
+// StateFolders: the folders in which a program keeps states. Only one program at a time may use a folder. A folder
+// holds the same models throughout the program, so no model silently replaces another's state.
 #include <map>
 #include <memory>
 #include <string>

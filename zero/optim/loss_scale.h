@@ -1,5 +1,6 @@
 #pragma once
-// Dynamic loss scaling for fp16, by the rule of torch.amp.GradScaler: halve on overflow, double after a clean stretch.
+// Dynamic loss scaling for fp16, by the rule of torch.amp.GradScaler: it halves the scale on overflow and doubles it
+// after a run of clean steps.
 #include <cstdint>
 #include <string>
 
@@ -8,12 +9,12 @@ namespace zero {
 struct LossScaleOptions {
   double start = 65536.0;
   double floor = 1.0;                   // an overflow at this scale ends the run
-  double ceiling = 16777216.0;          // 2^24: beyond it the scaled loss of fp32 loses nothing but range
+  double ceiling = 16777216.0;          // 2^24: beyond it the scaled fp32 loss loses only range
   std::int64_t growth_interval = 2000;  // clean steps before the scale doubles
   std::string rates = "optimizer.lr";   // the keys to lower, for messages
 };
 
-/// What a run that resumes must know.
+/// The part of a LossScale that a resumed run restores.
 struct LossScaleState {
   double scale = 0;
   std::int64_t clean_steps = 0;
@@ -22,24 +23,24 @@ struct LossScaleState {
   bool operator==(const LossScaleState&) const = default;
 };
 
-/// Every rank holds one and tells it the same of every step, so all scales stay equal.
+/// Every rank holds one and reports the same of every step to it, so all scales stay equal.
 class LossScale {
  public:
   explicit LossScale(const LossScaleOptions& options = {});
 
-  /// The loss is multiplied by it; gradients are divided by it before clipping.
+  /// Factor of the loss. Gradients are divided by it before clipping.
   double scale() const { return scale_; }
-  /// An overflow now would end the run.
+  /// True if an overflow now would end the run.
   bool at_floor() const { return scale_ <= options_.floor; }
   std::int64_t clean_steps() const { return clean_steps_; }
   std::int64_t skipped_steps() const { return skipped_steps_; }
 
-  /// After the step's gradients are reduced, with the agreement of all ranks. Returns whether the step is taken.
-  /// Throws Error when gradients overflow at the floor.
+  /// Call it after the step's gradients are reduced, with what all ranks agree on. Returns whether the step is taken.
+  /// Throws Error if gradients overflow at the floor.
   bool update(bool finite);
 
-  /// After the last of `steps` steps: throws Error where every one was skipped, or where the last loss is not finite.
-  /// The weights are then no result of training.
+  /// Call it after the last of `steps` steps. Throws Error if every step was skipped, or if the last loss is not
+  /// finite: the weights are then no result of training.
   void require_trained(std::int64_t steps, double last_loss) const;
 
   /// For checkpoints.

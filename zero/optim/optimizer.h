@@ -1,10 +1,12 @@
 #pragma once
-// Optimizer: the rule by which weights follow gradients. A file in rules/ for each; optimizer_table.h lists them.
+// Optimizer: the rule by which weights follow gradients. Each rule is a file in rules/, and optimizer_table.h lists
+// them.
 //
-// An update is one pass over all elements, or several where a rule needs sums over whole tensors or over the run:
+// An update is one pass over all elements. A rule that needs sums over whole tensors or over the run has several
+// passes:
 //   for each pass: update() of every span, in order; the sums of all ranks; conclude()
-// A span is on one device, the host or a GPU. What a rule keeps is states, arrays beside the weights that are sharded as
-// these are, and statistics, fp64 numbers that all ranks hold alike.
+// A span is on one device, the host or a GPU. A rule keeps states and statistics. States are arrays that are sharded as
+// the weights are. Statistics are fp64 numbers, equal on all ranks.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -21,15 +23,15 @@ namespace zero {
 
 /// Elements [n] of one device.
 struct UpdateSpan {
-  at::Tensor master;               // the weights themselves where they are their own master
-  std::vector<at::Tensor> states;  // as states() lists them, [n] or one per block
-  at::Tensor gradient;             // any floating type; a rule of several passes may write to it what it likes
-  at::Tensor weights;              // receives the new master; undefined where that is the weights
+  at::Tensor master;               // fp32 or fp64 weights are their own master
+  std::vector<at::Tensor> states;  // in the order of states(): [n], or one per block
+  at::Tensor gradient;             // any floating type; a rule of several passes may overwrite it
+  at::Tensor weights;              // receives the new master; undefined if the master is the weights
 };
 
-/// Where a span lies.
+/// The place of a span in its tensor.
 struct TensorPart {
-  int tensor = 0;  // of those that the optimizer treats
+  int tensor = 0;  // index among the tensors that the optimizer treats
   std::vector<std::int64_t> shape;
   std::int64_t begin = 0;  // the span's first element in the flattened tensor
 };
@@ -37,18 +39,18 @@ struct TensorPart {
 /// The numbers of a step.
 struct UpdateContext {
   int pass = 0;
-  StepFactors factors;  // `lr` and `weight_decay` are those of the span
-  TensorPart part;      // where by_tensor(), else nothing
+  StepFactors factors;  // `lr` and `weight_decay` are the span's
+  TensorPart part;      // set if by_tensor()
   Statistics* statistics = nullptr;
-  double own_lr = 0;  // the optimizer's own rate, whichever tensors it is about (OptimizerSet::own_lr)
-  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
+  double own_lr = 0;                    // the optimizer's own rate, whatever the span's (OptimizerSet::own_lr)
+  const at::Tensor* numbers = nullptr;  // StepNumbers on a GPU, for rules that read them there
 };
 
-/// What decides who treats a tensor.
+/// The traits of a tensor that decide which optimizer treats it.
 struct TensorTraits {
   std::vector<std::int64_t> shape;
-  bool in_block = true;       // neither embedding nor head
-  std::int64_t position = 0;  // of its first element in the flat vector
+  bool in_block = true;       // false: embedding or head
+  std::int64_t position = 0;  // offset of its first element in the flat vector
 };
 
 class Optimizer {
@@ -61,39 +63,40 @@ class Optimizer {
   const OptimizerOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }
 
-  /// Beside the master weights, of which `master` is the type.
+  /// The states besides master weights, which have the type `master`.
   virtual std::vector<StateSpec> states(at::ScalarType master) const = 0;
-  /// Index of the state that starts as the weights are, and not as zeros; -1: none.
+  /// Index of the state that starts as a copy of the weights, not as zeros; -1: none.
   virtual int starts_as_weights() const { return -1; }
 
   /// True if the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
   virtual bool takes(const TensorTraits&) const { return true; }
-  /// True if spans stay inside of tensors and update() is told which; else they run on over tensors alike.
+  /// True if each span lies inside one tensor, which update() receives. Otherwise spans may cross tensors.
   virtual bool by_tensor() const { return false; }
-  /// Elements of the longest span, where a step takes memory of its size.
+  /// Most elements of a span on that device. A rule whose step allocates memory of the span's size sets it.
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
-  /// True if gradients of whole matrices are to be transform()ed between the first pass and the second.
+  /// True if transform() changes the gradients of whole matrices between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
-  /// On a GPU: whether update() takes norm, clip factor and step count from device memory, so that no one waits for them.
+  /// True if update() on a GPU reads norm, clip factor and step count from device memory, so that the host does not
+  /// wait for them.
   virtual bool reads_device_numbers() const { return false; }
 
-  /// Numbers of a tensor and of the run. An unnamed one is not in checkpoints.
+  /// The statistics of a tensor of that shape, and of the run. Checkpoints leave out a statistic without a name.
   virtual std::vector<StatisticSpec> statistics(const std::vector<std::int64_t>& shape) const { return {}; }
   virtual std::vector<StatisticSpec> run_statistics() const { return {}; }
-  /// Sums over elements, of a tensor and of the run: as many as the pass with the most has.
+  /// Number of sums over elements, of a tensor and of the run, in the pass that has most.
   virtual std::int64_t sums(const std::vector<std::int64_t>& shape) const { return 0; }
   virtual std::int64_t run_sums() const { return 0; }
-  /// Before the first step: statistics are zeros until then.
+  /// Sets statistics before the first step. They are zeros until then.
   virtual void start(Statistics&) const {}
 
-  /// The last one, and no other, writes weights.
+  /// Number of passes. Only the last one writes weights.
   virtual int passes() const { return 1; }
-  /// True if a pass changes states, master weights among them; else it reads them only.
+  /// True if the pass changes states, master weights included. Otherwise it only reads them.
   virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
-  /// After a pass, once sums are those of all ranks: the same on all of them. `factors.lr` is the optimizer's own.
+  /// Called after a pass on all ranks, with the sums of all ranks. `factors.lr` is the optimizer's own.
   virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}
-  /// [rows, cols] in place.
+  /// Changes a matrix [rows, cols] in place.
   virtual void transform(const at::Tensor& matrix) const {}
 
   /// Numbers for the metrics, by name. `factors.lr` is the optimizer's own.
@@ -106,15 +109,15 @@ class Optimizer {
   OptimizerOptions options_;
 };
 
-/// A step's numbers for the rule of these options.
+/// The factors of one step for the rule of these options.
 StepFactors step_factors(const OptimizerOptions& options, std::int64_t step, double lr, double gradient_scale);
 
-/// The gradient in the master's type, times the step's scale.
+/// Returns the gradient in the master's type, times the step's gradient scale.
 at::Tensor scaled_gradient(const UpdateSpan& span, const StepFactors& factors);
-/// The new weights, where they are not the master.
+/// Writes the master to the weights, unless it is them.
 void write_weights(const UpdateSpan& span);
 
-/// Parameters of two or more dimensions decay (of the tensor as the outside world knows it, not of the flat view).
+/// True for two or more dimensions: such parameters decay. `shape` is the tensor's own, not that of the flat view.
 inline bool decays(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }
 
 }  // namespace zero

@@ -17,7 +17,7 @@ void line(std::ostream& lines, const char* name, const std::optional<Value>& val
 // A field more, and this does not compile.
 void describe(std::ostream& lines, const OptimizerGroup& group) {
   const auto& [match, optimizer, lr, weight_decay, lr_adamw, place] = group;
-  static_cast<void>(place);  // where it stands, not what it is
+  static_cast<void>(place);  // the place in a file is no setting
   lines << "group";
   for (const std::string& pattern : match) lines << ' ' << pattern;
   lines << '\n';

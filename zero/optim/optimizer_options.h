@@ -1,5 +1,5 @@
 #pragma once
-// OptimizerOptions: what a user says of the optimizer.
+// OptimizerOptions: the user's settings of the optimizer.
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace zero {
 
-/// Tensors that are treated otherwise than the rest: those whose name one of the patterns matches.
+/// Tensors with settings of their own: those whose name matches one of the patterns. A field that is none takes the
+/// default of the group's optimizer.
 struct OptimizerGroup {
-  std::vector<std::string> match;        // of whole names, as fnmatch(3) has them: * ? [..]
-  std::optional<std::string> optimizer;  // none: that of the run. What follows is by default as this optimizer has it
-  std::optional<double> lr;              // at the peak of the schedule, which all follow
+  std::vector<std::string> match;        // patterns for whole names, as in fnmatch(3): * ? [..]
+  std::optional<std::string> optimizer;  // none: the run's
+  std::optional<double> lr;              // at the peak of the schedule, which all tensors follow
   std::optional<double> weight_decay;    // of all tensors that match, vectors too
-  std::optional<double> lr_adamw = {};   // Muon: of those that AdamW takes; `lr` is of its matrices then
+  std::optional<double> lr_adamw = {};   // Muon: rate of the tensors that AdamW takes; `lr` is that of its matrices
   std::string place = {};                // "config.toml:12", for messages
 
   bool operator==(const OptimizerGroup& o) const {
@@ -30,7 +31,8 @@ struct OptimizerOptions : RuleSettings {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// A line for each setting, "lr 0.001", with all digits, and for those that groups have: what ranks must have alike.
+/// Lists every setting as a line, "lr 0.001", with all digits, and then those of the groups. Ranks must agree on the
+/// result.
 std::string lines_of(const OptimizerOptions& options);
 
 }  // namespace zero

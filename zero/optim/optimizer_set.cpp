@@ -136,7 +136,7 @@ void OptimizerSet::refuse_pattern(const OptimizerGroup& group, const std::string
   throw InputError(where(group) + " match = \"" + pattern + "\": no trained tensor has such a name" + why);
 }
 
-// A muon group's lr is of its matrices, and lr_adamw of what else it matches.
+// A muon group's lr is that of its matrices, and lr_adamw that of its other tensors.
 void OptimizerSet::check_rates(std::size_t g) const {
   const OptimizerGroup& group = options_.groups[g];
   const Part& part = parts_[g];

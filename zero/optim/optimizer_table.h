@@ -1,5 +1,5 @@
 #pragma once
-// The optimizers that there are.
+// The table of optimizers.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@
 namespace zero {
 
 struct OptimizerRow {
-  std::string name;                   // of optimizer.name
-  std::string doc;                    // what the rule is, and whose
-  std::vector<std::string> settings;  // keys of rule_settings.inl that it takes beside those of every rule
-  OptimizerOptions defaults;          // of these
+  std::string name;                   // value of optimizer.name
+  std::string doc;                    // describes the rule and names its authors
+  std::vector<std::string> settings;  // keys of rule_settings.inl that it takes in addition to those of every rule
+  OptimizerOptions defaults;          // the rule's own
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
 };
 
@@ -22,7 +22,7 @@ bool takes(const OptimizerRow& row, const RuleSetting& setting);
 /// Every optimizer; the first is the default.
 const std::vector<OptimizerRow>& optimizer_table();
 std::vector<std::string> optimizer_names();
-/// InternalError for a name that is not there.
+/// Throws InternalError for an unknown name.
 const OptimizerRow& optimizer_row(const std::string& name);
 
 }  // namespace zero

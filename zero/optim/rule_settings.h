@@ -1,6 +1,6 @@
 #pragma once
-// RuleSettings: the numbers that a user may give to the rules of optimizers. rule_settings.inl has a line for each; here
-// is what the lines are made into.
+// RuleSettings: the numbers that a user may give to the rules of optimizers. rule_settings.inl has a line for each.
+// This file declares what the lines expand to.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,7 +18,7 @@ struct RuleSettings {
   bool operator==(const RuleSettings&) const = default;
 };
 
-/// The numbers that a setting may have: in a configuration, and in the library, whose users compute in fp64 too.
+/// The values that a setting may have. The library has bounds of its own, because its users compute in fp64 too.
 struct Bound {
   std::string text;  // completes "must be ..."; empty: anything goes
   std::function<bool(double)> accepts;
@@ -27,12 +27,12 @@ struct Bound {
 };
 namespace bounds {
 Bound anything();
-/// Up to 1e30 in a configuration, and from 1e-30 on where above zero: what fp32 holds with a reciprocal.
+/// In a configuration at most 1e30, and above_zero() at least 1e-30: fp32 holds these and their reciprocals.
 Bound not_negative();
 Bound above_zero();
-/// At least 0.
+/// At least 0 and below 1.
 Bound below_one();
-/// Both included.
+/// From `low` to `high`, both included.
 Bound between(std::int64_t low, std::int64_t high);
 }  // namespace bounds
 
@@ -44,10 +44,10 @@ struct SettingField {
   std::variant<double RuleSettings::*, bool RuleSettings::*, std::int64_t RuleSettings::*> at;
 };
 
-/// A key of [optimizer]; the columns of rule_settings.inl.
+/// A key of [optimizer]. The fields are the columns of rule_settings.inl.
 struct RuleSetting {
   std::string key;
-  std::vector<SettingField> fields;  // one, or two numbers
+  std::vector<SettingField> fields;  // one number, or two
   Takers takers = Takers::named_rules;
   Bound bound;
   OnResume on_resume = OnResume::must_agree;
@@ -57,10 +57,10 @@ struct RuleSetting {
 /// In the order of the documentation.
 const std::vector<RuleSetting>& rule_settings();
 
-/// InternalError for a key that is not there.
+/// Throws InternalError for an unknown key.
 const RuleSetting& rule_setting(const std::string& key);
 
-/// to <- from, one setting.
+/// Copies one setting from `from` to `to`.
 void copy_setting(const RuleSetting& setting, const RuleSettings& from, RuleSettings& to);
 
 }  // namespace zero

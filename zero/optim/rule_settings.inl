@@ -1,16 +1,19 @@
-// The settings of optimizers, one line each, in the order of the documentation. All that knows them is made of these lines: the
-// fields that rules read, configuration keys with their checks and documentation, what a resumed run must keep, and what the
-// library takes from its users (docs/extending/setting.md).
+// The settings of optimizers, one line each, in the order of the documentation. All code that knows them expands these
+// lines:
+// - the fields that rules read,
+// - configuration keys with their checks and documentation,
+// - the settings that a resumed run must keep,
+// - the settings of the library (docs/extending/setting.md).
 //
 // SETTING(type, field, default, key, takers, bound, on_resume, meaning)
 //   type       double, bool or std::int64_t
-//   field      of RuleSettings, and of the library's structs that offer it
+//   field      name in RuleSettings, and in the library's structs that offer it
 //   default    of rules whose row names no other
-//   key        of [optimizer]. Two lines in a row with one key are its two numbers; bound and meaning are those of the first
+//   key        in [optimizer]; two lines in a row with one key are its two numbers, and the first has bound and meaning
 //   takers     every_rule, or named_rules: those whose row names the key
 //   bound      a function of zero::bounds (rule_settings.h)
-//   on_resume  must_agree, or may_change: a run that goes on may have another value
-//   meaning    for docs/configuration.md, which names the rules and their own defaults beside it
+//   on_resume  must_agree, or may_change: a resumed run may have another value
+//   meaning    for docs/configuration.md, which adds the rules that take the key, and their own defaults
 SETTING(double, lr, 1e-3, "lr", every_rule, not_negative(), must_agree, "Peak learning rate.")
 SETTING(double, weight_decay, 0.1, "weight_decay", every_rule, not_negative(), must_agree,
         "On tensors of two or more dimensions.")

@@ -1,5 +1,5 @@
 #pragma once
-// Statistics: fp64 numbers of tensors and of the run that all ranks hold alike, and the sums that they follow from.
+// Statistics: fp64 numbers of tensors and of the run, equal on all ranks, and the sums that they follow from.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace zero {
 class Optimizer;
 
 struct StatisticSpec {
-  std::string name;  // empty: of one step only
+  std::string name;  // empty: lasts for one step only
   std::int64_t numel = 0;
 };
 
 class Statistics {
  public:
-  /// Of the tensors that the optimizer treats, in their order. All zeros.
+  /// All zeros. `shapes`: those of the tensors that the optimizer treats, in their order.
   Statistics(const Optimizer& optimizer, const std::vector<std::vector<std::int64_t>>& shapes, at::Device device);
 
   int tensors() const { return int(places_.size()) - 1; }
   const std::vector<std::int64_t>& shape(int tensor) const { return shapes_[std::size_t(tensor)]; }
 
-  /// Flat fp64 views. All statistics of a tensor stand side by side in their order.
+  /// Flat fp64 views. All statistics of a tensor lie one after the other, in their order.
   at::Tensor kept(int tensor) const { return part(kept_, tensor, &Place::kept); }
   at::Tensor sums(int tensor) const { return part(sums_, tensor, &Place::sums); }
   at::Tensor kept_of_run() const { return part(kept_, tensors(), &Place::kept); }
@@ -39,7 +39,7 @@ class Statistics {
   at::Tensor part(const at::Tensor& all, int index, std::int64_t Place::*begin) const;
 
   std::vector<std::vector<std::int64_t>> shapes_;
-  std::vector<Place> places_;  // of tensors, of the run
+  std::vector<Place> places_;  // of each tensor, then of the run
   at::Tensor kept_, sums_;
 };
 

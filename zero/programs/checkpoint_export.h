@@ -14,8 +14,8 @@
 
 namespace zero {
 
-/// A checkpoint may come from a stranger. Other files that its configuration names are read only if their contents
-/// match its records, so a checkpoint cannot leak a file just by naming it.
+/// A checkpoint may come from a stranger. Its configuration may name other files. They are read only if their contents
+/// match the checkpoint's records, so a checkpoint cannot leak a file just by naming it.
 class CheckpointExport {
  public:
   /// `base` and, for adapters, `tokenizer` replace those that the checkpoint names; empty: keep. InputError for a

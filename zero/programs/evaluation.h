@@ -11,7 +11,7 @@ namespace zero {
 struct EvaluationOptions {
   ModelPlace place;
   std::vector<std::string> files;      // as in data.validation
-  std::string chat_template;           // a known name or a file; empty: that of the run, the adapter or the model
+  std::string chat_template;           // a known name or a file; empty: the run's, the adapter's or the model's
   std::string train_on = "assistant";  // tokens that count: assistant | all
   std::string token_dtype = "uint16";  // .bin files
   std::string precision;               // of weights and arithmetic: fp32 | bf16 | fp16; empty: ModelSource::precision
@@ -28,9 +28,9 @@ struct Evaluation {
 };
 
 /// Evaluates each file. Weights are sharded over the ranks as at stage 3, and ranks share the sequences. Each sequence
-/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective.
-/// InputError on all ranks for an unreadable model, adapter or file, for a file without a counted token, and for texts
-/// on several nodes without `cache`.
+/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective. Throws
+/// InputError on all ranks for an unreadable model, adapter or file, and for a file without a counted token. Also
+/// throws for texts on several nodes without `cache`.
 std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options);
 
 }  // namespace zero

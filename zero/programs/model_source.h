@@ -1,5 +1,5 @@
 #pragma once
-// ModelSource: a model as users name it: a Hugging Face directory, a GGUF file, a run's folder or a checkpoint of
+// ModelSource: a model as users name it. It is a Hugging Face directory, a GGUF file, a run's folder or a checkpoint of
 // zero_train, each with or without an adapter.
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 namespace zero {
 
 struct ModelSource {
-  std::string name;    // for people: of the folder or the run, without "model" and the like
+  std::string name;    // name of the folder or the run for people, without "model" and the like
   std::string folder;  // the opened folder
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged
@@ -31,12 +31,16 @@ struct ModelPlace {
   std::string base = {};  // base model's directory of a checkpoint; empty: the one it names
 };
 
-/// Replaces run folders by their contents: RUN by RUN/model (if there is none yet, by the newest of RUN/checkpoints),
-/// RUN/checkpoints by its newest, and an adapter's RUN by RUN/adapter. If the model is a run that made an adapter,
-/// and no other adapter is given, it stands for its base model plus that adapter; the log names both. The caller must
-/// own that run, since its config.toml names the base. InputError, with the command that helps: if the base is
-/// missing; if somebody else owns the run; for a checkpoint of adapters given as an adapter; for an adapter given as
-/// a model.
+/// Replaces run folders by their contents:
+/// - RUN by RUN/model, or by the newest of RUN/checkpoints if there is no model yet;
+/// - RUN/checkpoints by its newest;
+/// - an adapter's RUN by RUN/adapter.
+///
+/// The model may be a run that made an adapter. If no other adapter is given, it stands for its base model plus that
+/// adapter, and the log names both. The caller must own that run, since its config.toml names the base.
+///
+/// Throws InputError, with the command that helps, if the base is missing or somebody else owns the run. Also throws
+/// for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
 ModelPlace resolve(const ModelPlace& place);
 
 inline constexpr const char* base_help =

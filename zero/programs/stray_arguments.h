@@ -6,8 +6,8 @@
 namespace zero {
 
 /// The error message: "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3".
-/// Lists the words in order, then the likely meaning of the first: one of the program's `options`; if --set is among
-/// them, a key by its name here or in another tool; else the nearest option. Omits this part if nothing is near.
+/// Lists the words in order, then the likely meaning of the first. That is one of the program's `options`; if --set is
+/// among them, a key by its name here or in another tool; or the nearest option. Omits this part if nothing is near.
 /// Requires a word.
 std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options);
 

@@ -1,4 +1,5 @@
-// zero_evaluate: the loss of a model, perhaps with an adapter, on files. Started by mpirun, one process per rank, or alone.
+// zero_evaluate: the loss of a model, perhaps with an adapter, on files. Started by mpirun, one process per rank, or
+// alone.
 #include <CLI/CLI.hpp>
 
 #include <ATen/Parallel.h>

@@ -1,6 +1,6 @@
 #pragma once
-// Comparison: where and by how much two runs diverge. The order within a step is loss, gradients, norm, update,
-// weights: the first difference is where to look.
+// Comparison: the places where two runs diverge, and by how much. The order within a step is loss, gradients, norm,
+// update, weights. Look at the first difference.
 #include <optional>
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// A place where a run differs from what it should be.
+/// A place where a run differs from its reference.
 struct Parting {
   std::int64_t step = 0;
   std::string phase;   // "start", "resume", "loss", "gradient", "norm", "update", "weights", "copies"

@@ -1,7 +1,6 @@
 #pragma once
 // Layouts: the variants of one configuration that must agree: ranks, stages, micro-batches, places of states,
-// recomputation, a stop halfway. Each differs from another in few things, so that a difference points at its
-// cause.
+// recomputation, a stop halfway. Each differs from another in few things, so that a difference points at its cause.
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,10 +16,10 @@ struct Layout {
   std::int64_t shard_degree = 0;
   int tensor = 1;  // ranks of the tensor axis
   std::int64_t local_batch_size = 1;
-  std::int64_t micro_batch_rows = 1;  // the same, unless job.reproducible sets its own number
+  std::int64_t micro_batch_rows = 1;  // as configured, unless job.reproducible sets its own number
   std::string precision;
   std::vector<std::string> others;  // more "section.key=value"
-  std::string same_as;              // layout with the same bits; empty: none, since sums run in other orders
+  std::string same_as;              // layout with the same bits; empty: none, since sums run in another order
   std::string begins_as;            // the layout that trains the first half and stops; empty: this one trains all steps
   bool more_threads = false;        // one thread more per rank than in the other layouts
   bool is_probe = false;            // measures rounding only; not compared

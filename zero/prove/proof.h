@@ -43,7 +43,8 @@ struct ProofOptions {
 /// including a reference that is refused.
 int prove(const ProofOptions& options, std::ostream& out);
 
-/// Checks a run against those it depends on: its own contradictions, its start, required bits, rounding.
+/// Checks a run, in this order: contradictions in its own record, its start, bits that must equal another run's,
+/// distances against the rounding bounds.
 LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>& records, const RoundingBounds& bounds,
                     const std::string& reference_precision);
 

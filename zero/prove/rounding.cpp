@@ -45,7 +45,7 @@ const RunRecord& RoundingBounds::run_in(const std::string& precision) const {
 
 std::int64_t RoundingBounds::first_step() const { return first_.steps.begin()->first + 1; }
 
-// Before the first update, errors are proportional to the roundoff. Sums over tokens are the exception: both precisions
+// Before the first update, errors are proportional to the roundoff. Sums over tokens are the exception. Both precisions
 // use fp32 for them, so roundings of 16-bit terms average out and those of the sum do not. After it, a sign or a
 // quotient of small gradients amplifies errors (Adam's first step follows the gradient's sign). The number of sign
 // flips is then proportional to the roundoff, and their norm to its square root.

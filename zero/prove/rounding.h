@@ -1,5 +1,5 @@
 #pragma once
-// RoundingBounds: how far rounding may separate two runs of one configuration, per tensor. Measured, not assumed: the
+// RoundingBounds: how far rounding may separate two runs of one configuration, per tensor. The bounds are measured. The
 // reference runs in two precisions, and their distance is the coarser one's error, amplified as this model does. Every
 // layout in that precision has errors of the same size.
 #include <cstdint>
@@ -18,7 +18,7 @@ double unit_roundoff(const std::string& precision);
 struct RoundingBound {
   double distance = 0;  // without sign flips
   double flips = 0;     // maximal number of sign flips
-  double way = 0;       // what one of them adds on average
+  double way = 0;       // mean contribution of one sign flip
 
   /// The share of the bound that two sketches use; above 1 is outside.
   double share(const TensorSketch& a, const TensorSketch& b) const;
@@ -50,7 +50,7 @@ class RoundingBounds {
 
   const RunRecord &first_, &second_;
   std::string first_precision_, second_precision_;
-  double growth_;  // of the error of a sum
+  double growth_;  // growth of the error of a sum
   SignFlips flips_;
 };
 

@@ -22,8 +22,8 @@ class SignFlips {
 
   /// Estimated sign flips over all tensors up to `step`; 0 if updates are proportional to gradients.
   double count(std::int64_t step) const { return steps_.at(step).count; }
-  /// Plausible maximum up to `step` for two runs that flip `rate` times as many: over all tensors; for one tensor, by
-  /// its size; for one of mean size.
+  /// Plausible maximum of flips up to `step`, for two runs that flip `rate` times as many signs. The first is over all
+  /// tensors, the second for one tensor by its size, the third for one of mean size.
   double most(std::int64_t step, double rate) const;
   double most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const;
   double most_of_one(std::int64_t step, double rate) const;

@@ -94,7 +94,7 @@ void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) c
            shard->layout().slices(shard->begin() + visited.begin, visited.end - visited.begin))
         for (std::size_t s = 0; s < specs.size(); ++s) {
           const StateSpec& spec = specs[s];
-          // Of numbers that a block shares those that begin in the slice.
+          // A number that a block of elements shares counts if the block begins in the slice.
           const std::int64_t from = spec.numel(slice.range_begin), to = spec.numel(slice.range_begin + slice.count);
           const at::Tensor all = at::from_blob(visited.states[s], {spec.numel(visited.end - visited.begin)}, spec.type);
           const TensorSpec& tensor = shard->layout().spec(slice.tensor);

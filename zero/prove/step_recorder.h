@@ -1,6 +1,6 @@
 #pragma once
-// StepRecorder: writes the record of a run while it trains. Every rank sketches what it holds, rank 0 adds and writes; no
-// tensor is held or gathered.
+// StepRecorder: writes the record of a run while it trains. Every rank sketches the parts that it holds. Rank 0 adds
+// the sketches and writes them. No tensor is gathered.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -13,12 +13,12 @@ namespace zero {
 struct RecordOptions {
   std::string path;         // empty: nothing is recorded
   std::int64_t steps = 0;   // the run ends after this step, whatever its length, and leaves no model
-  bool checkpoint = false;  // but a checkpoint
+  bool checkpoint = false;  // it leaves a checkpoint
 };
 
 class StepRecorder final : public StepObserver {
  public:
-  /// The file is made anew, by rank 0.
+  /// Rank 0 makes the file anew.
   StepRecorder(RecordOptions options, const ObservedRun& run);
 
   /// Records the states that the run begins with.

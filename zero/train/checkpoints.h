@@ -1,7 +1,7 @@
 #pragma once
-// Checkpoints: when a run is saved, and what happens when that fails: the checkpoint is given up with one warning, what
-// was begun of it is removed, and training goes on from memory, which is worth more than a stop; the next one is tried
-// at its time. One at most is written behind the run.
+// Checkpoints: the times at which a run is saved, and the handling of failures. A checkpoint that fails is given up
+// with one warning, and its remains are removed. Training continues, and the next checkpoint is tried at its time. At
+// most one is written in the background.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,69 +22,70 @@ class Checkpoints {
     RunDescription run;  // rank 0's is written
     std::string root;    // the folder of all checkpoints
     FileCalls& calls;
-    Communicator& control;                       // the ranks, with the patience for one that writes for all
-    std::vector<std::string> spare_places = {};  // directories for states that find no room below root, best first
-    bool asynchronous = false;  // there should be memory for a copy of this rank's part; the same on all ranks
+    Communicator& control;                       // all ranks, with a deadline that allows for one rank writing alone
+    std::vector<std::string> spare_places = {};  // directories for states if root has no room, best first
+    bool asynchronous = false;  // memory for a copy of this rank's part is expected; equal on all ranks
   };
-  /// What becomes of asynchronous ones where they cannot be, for people.
+  /// For people: the consequence if asynchronous checkpoints are impossible.
   static const char* const training_waits;
-  /// Takes the copy's memory, where there is to be one, so that a node that lacks it shows before the first step: then
-  /// none are asynchronous. Collective.
+  /// Allocates the memory of asynchronous copies, so that a node that lacks it shows before the first step. If a node
+  /// does, checkpoints are synchronous. Collective.
   Checkpoints(const CheckpointConfig& config, Parts parts);
 
-  /// True if one is to be written after so many steps of a run of `total`.
+  /// True if a checkpoint follows step number `steps` of a run of `total`.
   bool due(std::int64_t steps, std::int64_t total) const;
 
-  /// The run goes on from its checkpoint after so many steps.
+  /// Notes that the run continues from its checkpoint of that step.
   void resumed(std::int64_t steps) { saved_steps_ = steps; }
 
-  /// True if it is there. Waits for the one before first. Collective; the same on all ranks.
+  /// Returns whether the checkpoint exists. Waits for the previous one first. Collective; the same on all ranks.
   bool save(const RunPosition& position);
 
-  /// Where they are asynchronous the run goes on when the copy is taken, else when it is saved. Waits for the one before
-  /// first. Collective.
+  /// An asynchronous checkpoint returns when the copy is taken, a synchronous one when it is saved. Waits for the
+  /// previous one first. Collective.
   void begin(const RunPosition& position);
-  /// Of a checkpoint that was begun: whether it is not known yet to be there or to be given up. The same on all ranks.
+  /// True while an asynchronous checkpoint is neither saved nor given up. The same on all ranks.
   bool under_way() const { return under_way_ != nullptr; }
-  /// Of this rank's part of it; ended where none is under way. Not collective.
+  /// Progress of this rank's part of the checkpoint under way; SaveProgress::ended if there is none. Not collective.
   SaveProgress progress() const;
-  /// What this rank has spent on it so far; 0 where none is under way. Not collective.
+  /// Time that this rank has spent on it so far; 0 if none is under way. Not collective.
   std::chrono::duration<double> time() const;
-  /// What all ranks know of each other's progress: from a failure on, or when all have ended, the one under way goes on,
-  /// or is given up. Collective; the same on all ranks, of whom one has failed where `failed`, and all have ended else.
+  /// Continues the checkpoint under way, or gives it up if a rank has `failed`. Call it after a failure, or when all
+  /// ranks have ended their part. Collective; `failed` is the same on all ranks.
   void go_on(bool failed);
-  /// Waits for the one under way, if there is one. Collective.
+  /// Waits for the checkpoint under way, if there is one. Collective.
   void finish();
 
-  /// For states that would be lost otherwise: the folder of a checkpoint of `position`, below root or, where that
-  /// cannot be, in a new folder of a spare place that has room and that all nodes share. None: nowhere. Collective; the
-  /// same on all ranks.
+  /// Saves states that would otherwise be lost, and returns the folder of their checkpoint. That is below root or, if
+  /// root fails, in a new folder of a spare place that has room and that all nodes share. Returns none if every place
+  /// fails. Collective; the same on all ranks.
   std::optional<std::string> save_anywhere(const RunPosition& position);
 
-  /// How the user gets on with what save_anywhere() has returned, as the rest of an error's message.
+  /// For people: the next steps after save_anywhere() returned `saved`, as the rest of an error's message.
   std::string remedy(const std::optional<std::string>& saved) const;
 
-  /// Of the newest one that this run has written, or goes on from; -1: there is none.
+  /// Step of the newest checkpoint that this run has written or continues from; -1: there is none.
   std::int64_t saved_steps() const { return saved_steps_; }
-  /// True if there is one after so many steps, or it is being written.
+  /// True if the checkpoint of that step exists or is being written.
   bool has(std::int64_t steps) const { return saved_steps_ == steps || (under_way_ && position_.steps == steps); }
 
-  /// True if the last one that was tried was given up.
+  /// True if the last attempt was given up.
   bool failed() const { return failed_; }
   CheckpointFolders& folders() { return folders_; }
 
  private:
   std::int64_t bytes_needed() const;
-  /// Why it failed, if it did.
+  /// Returns the reason of a failure, or none.
   std::optional<std::string> save_into(CheckpointFolders& folders, const RunPosition& position);
-  /// A new folder there; empty where there is no room, or none can be made. Rank 0's.
+  /// Makes a new folder there, on rank 0. Returns "" if there is no room or none can be made.
   std::string new_folder_in(const std::string& place) const;
   std::optional<std::string> save_into_place(const std::string& place, const RunPosition& position);
-  /// Begins or goes on, by the clock: a failure ends the one under way, as its completion does.
+  /// Runs `work` and books its time. `work` returns whether the checkpoint continues. A failure ends it, as its
+  /// completion does.
   void tend(const std::function<bool()>& work);
-  /// It is there, or it is given up for the reason that is named. Whether it is there.
+  /// Logs the completion of a checkpoint, or its `failure`. Returns true if it exists.
   bool conclude(const RunPosition& position, const std::optional<std::string>& failure, const std::string& how_long);
-  /// Notes in the run's mark that there is a checkpoint.
+  /// Notes in the run's mark that a checkpoint exists.
   void note_saved_once();
   void tell_of_failure(const RunPosition& position, const std::string& why) const;
 
@@ -93,13 +94,13 @@ class Checkpoints {
   CheckpointFolders folders_;
   bool failed_ = false;
   bool noted_ = false;
-  std::int64_t saved_steps_ = -1;  // of the newest one below root that holds what this run has trained
+  std::int64_t saved_steps_ = -1;  // step of the newest one below root that holds this run's states
 
   std::optional<HostArena> copy_;
-  RunPosition position_;                         // of the one under way
-  std::chrono::steady_clock::time_point begin_;  // of it
-  std::chrono::duration<double> waited_{};       // the run, for it
-  std::unique_ptr<CheckpointSave> under_way_;    // before the copy goes, it ends
+  RunPosition position_;                         // of the checkpoint under way
+  std::chrono::steady_clock::time_point begin_;  // of the checkpoint under way
+  std::chrono::duration<double> waited_{};       // time that training has waited for it
+  std::unique_ptr<CheckpointSave> under_way_;    // declared after copy_, so that it ends first
 };
 
 }  // namespace zero

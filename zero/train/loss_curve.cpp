@@ -16,11 +16,11 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t part_bytes = 4 << 20;  // of a large file, at its beginning and at its end
+constexpr std::int64_t part_bytes = 4 << 20;  // read at the beginning and at the end of a large file
 constexpr std::size_t most_averaged = 10, least_to_rise = 16, least_to_guess = 4, least_to_learn = 50;
 constexpr double rise = 0.05, standard_errors = 6, jump = 3, deviations = 4, guess = 0.98, knowledge = 0.9,
                  nonsense = 1.2;
-constexpr double least_loss = 1e-6;  // whose logarithm is taken
+constexpr double least_loss = 1e-6;  // smaller losses count as this one in logarithms
 
 void add_steps(std::istream& lines, LoggedCurve& curve) {
   for (std::string line; std::getline(lines, line);) {
@@ -62,8 +62,8 @@ double variance(std::span<const double> values) {
   return sum / double(values.size() - 1);
 }
 
-/// The standard deviation of values around a smooth course, if it is normal: the median of |x - y| of two such values is
-/// 0.6745 sqrt(2) of it.
+/// The standard deviation of values around a smooth course, if it is normal. The median of |x - y| of two such values
+/// is 0.6745 sqrt(2) of it.
 double noise_of(std::span<const double> values) {
   std::vector<double> changes;
   for (std::size_t i = 1; i < values.size(); ++i) changes.push_back(std::abs(values[i] - values[i - 1]));

@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// The figures of one step: values of that step, not means.
+/// The figures of one step. They are values of that step, not means.
 struct StepMetrics {
   std::int64_t step = 0;  // from 1
   double loss = 0;        // mean over all trained tokens of the global batch
@@ -21,36 +21,36 @@ struct StepMetrics {
   std::int64_t tokens = 0;          // input tokens so far
   std::int64_t trained_tokens = 0;  // tokens so far that the loss covered
   double seconds = 0;               // since step 1 began
-  double tokens_per_second = 0;     // since the object before, of steps and not of its validation
-  std::int64_t peak_bytes = 0;      // tracker, fullest rank
+  double tokens_per_second = 0;     // since the previous object, without validations
+  std::int64_t peak_bytes = 0;      // of tensors, on the fullest rank
   std::optional<double> validation_loss;
-  std::optional<std::int64_t> skipped;  // steps skipped so far, for whatever reason
+  std::optional<std::int64_t> skipped;  // steps skipped so far, for any reason
   std::optional<double> loss_scale;     // fp16
-  // What optimizers report ("d", "d_lr", "muon_matrices"), and the figures of the loss and its terms.
+  // Figures that optimizers report ("d", "d_lr", "muon_matrices"), and those of the loss and its terms.
   std::vector<std::pair<std::string, double>> optimizer;
 };
 
-/// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly
-/// takes; one that is not finite is null, which is JSON's only way to say so.
+/// Returns one line without its end: {"version": 1, "step": ...}. Numbers have enough digits to be read back exactly. A
+/// number that is not finite becomes null, since JSON has no other form for it.
 std::string format_metrics(const StepMetrics& metrics);
-/// Of such a line; what is null there is no number. Throws Error where it is none.
+/// Parses such a line; null becomes NaN. Throws Error if the line has another form.
 StepMetrics parse_metrics(const std::string& line);
 
-/// The step of the last object in a file of them; 0: there is none, or no such file. InputError when it cannot be read.
+/// The step of the last object in such a file; 0 if it has none or does not exist. Throws InputError if it cannot be
+/// read.
 std::int64_t last_recorded_step(const std::string& path, FileCalls& calls);
 
-/// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full
-/// disk) costs one warning and waits in memory, as do those after it, until all can be; training is worth more than its
-/// records.
+/// Writes each line at once, so that a run that dies keeps what it logged. A line that cannot be written (full disk)
+/// costs one warning. It waits in memory with those after it until all can be written, and training continues.
 class MetricsWriter {
  public:
   using Calls = std::shared_ptr<FileCalls>;
-  /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
+  /// Makes a new file, or empties an existing one. Throws Error with the system's reason if it cannot be opened.
   explicit MetricsWriter(const std::string& path, Calls calls = std::make_shared<FileCalls>());
 
-  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. Damaged lines up
-  /// to it go too, with a warning. A missing file is made, with a warning. What the file lacks up to then comes from `unwritten`, lines
-  /// that waited when the run ended. InputError when the file cannot be read; it is as it was then.
+  /// Continues a run after `last_step`. Cuts off objects of later steps and a torn last line. Removes damaged lines
+  /// before that, with a warning. Makes a missing file, with a warning. `unwritten` are lines that waited when the run
+  /// ended; they fill in what the file lacks. Throws InputError if the file cannot be read, and leaves it as it was.
   static MetricsWriter resume(const std::string& path, std::int64_t last_step, const std::string& unwritten = "",
                               Calls calls = std::make_shared<FileCalls>());
 
@@ -60,27 +60,27 @@ class MetricsWriter {
 
   void write(const StepMetrics& metrics);
 
-  /// The run goes back to where it stood after `last_step`: objects of later steps are cut off. Where they cannot be, new
-  /// lines wait until they can.
+  /// Cuts off objects after `last_step`, because the run went back to it. If that fails, new lines wait until it
+  /// succeeds.
   void cut_after(std::int64_t last_step);
-  /// Puts the lines on the disk, so that a checkpoint is not there without them after a loss of power. Warns once when
-  /// that fails.
+  /// Syncs the lines to the disk, so that after a loss of power no checkpoint exists without them. Warns once if that
+  /// fails.
   void sync();
-  /// Lines that are not in the file.
+  /// The lines that are not in the file yet.
   const std::string& waiting() const { return waiting_; }
-  /// Of the last object, be it in the file or waiting; 0: there is none.
+  /// The step of the last object, written or waiting; 0 if there is none.
   std::int64_t last_step() const { return last_step_; }
 
-  /// A sign of life for those who watch the file: its time changes, and nothing else. At most one a second.
+  /// Changes only the file's time, for those who watch it. At most once a second.
   void touch();
 
  private:
-  /// What the file has stays to the end of its first `bytes`, where the object of `last_step` ends.
+  /// Keeps the first `bytes` of the file, which end with the object of `last_step`.
   MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step, Calls calls);
 
-  /// Tries to put the waiting lines into the file.
+  /// Tries to write the waiting lines to the file.
   void flush();
-  /// Cuts off what does not belong into the file. Returns why it cannot; empty: it is done.
+  /// Cuts off everything that does not belong in the file. Returns the reason of a failure, or "".
   std::string cut();
   void warn_once(const std::string& what);
 
@@ -89,13 +89,13 @@ class MetricsWriter {
   int file_ = -1;
   std::int64_t size_ = 0;  // bytes of whole lines
   std::int64_t last_step_ = 0;
-  std::optional<std::int64_t> uncut_;  // the file still has lines after this step, which are to go
+  std::optional<std::int64_t> uncut_;  // lines after this step are still in the file and must go
   std::chrono::steady_clock::time_point touched_{};
   std::string waiting_;
   bool torn_ = false;              // the file may hold more than `size_` bytes
-  bool failed_ = false;            // and a warning has said so
-  bool unsynced_ = false;          // the same of sync()
-  bool has_durable_name_ = false;  // after a loss of power too
+  bool failed_ = false;            // a warning has said so
+  bool unsynced_ = false;          // sync() has failed, and a warning has said so
+  bool has_durable_name_ = false;  // its name survives a loss of power
 };
 
 }  // namespace zero

@@ -168,8 +168,8 @@ void Progress::end_line() {
   line_open_ = false;
 }
 
-// What takes the open line away goes where the log's line goes, and holds no newline: streams may reach the terminal in
-// another order, and scripts pass them on line by line.
+// Returns the characters that erase the open line. The log writes them to its own stream, because two streams may reach
+// the terminal in another order. They hold no newline, because scripts pass output on line by line.
 std::string Progress::make_way() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(line_open_, false) ? "\r\x1b[K" : "";

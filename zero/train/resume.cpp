@@ -26,7 +26,7 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
   std::string changes;
   try {
     changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
-  } catch (const InputError&) {  // of another version, whose keys differ
+  } catch (const InputError&) {  // a configuration of another version, with other keys
   }
   if (const std::string accepted =
           accepted_changes(request.config, request.now.settings, then.run.settings, request.accepted);

@@ -1,5 +1,5 @@
 #pragma once
-// Resuming: which checkpoint a run goes on from.
+// Resuming: finds the checkpoint that a run continues from.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,32 +15,32 @@ namespace zero {
 
 struct ResumeRequest {
   const Config& config;
-  RunDescription now;                 // what the run is, on rank 0
+  RunDescription now;                 // description of the run, on rank 0
   std::vector<std::string> accepted;  // settings that may differ
 };
 
-/// The step of the newest checkpoint; none, with a line in the log, where the run died before its first step. Refuses
-/// (InputError) what cannot be resumed: settings that differ, a run that has trained and has no checkpoint, only damaged
-/// ones, and what cannot be read. Reads manifests and records only. Collective.
+/// Returns the step of the newest checkpoint; none, with a line in the log, if the run died before its first step.
+/// Throws InputError for settings that differ, and for a checkpoint that cannot be read. Also throws for a run that has
+/// trained but has no checkpoint, or only damaged ones. Reads manifests and records only. Collective.
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator);
 
-/// Where a run writes, and what rank 0 does there before the first step.
+/// The folder that a run writes to, and its contents before the first step. For rank 0.
 struct RunFolder {
   std::string path;
   FormerRun former = FormerRun::refused;
-  std::vector<ReadPath> reads;  // what the run must not lose
-  std::string configuration;    // of config.toml
-  std::string id = {};          // of a run that begins
+  std::vector<ReadPath> reads;  // files that the run must not remove
+  std::string configuration;    // contents of config.toml
+  std::string id = {};          // of a new run
 };
 
-/// Prepares the folder and opens the records of a run that stands at `position`. InputError where nothing
-/// is changed yet, else Error; of rank 0 alone.
+/// Prepares the folder and opens the records of a run that stands at `position`. Call it on rank 0 alone. Throws
+/// InputError while nothing has been changed, and Error after that.
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls);
 
-/// The validation that a checkpoint owes is owed no more where the records, which rank 0 has, hold the line of its step:
-/// the run ended after it. Collective.
+/// Clears the validation that a checkpoint still owes if rank 0's records hold the line of its step: the run ended
+/// after it. Collective.
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator);
 
 }  // namespace zero

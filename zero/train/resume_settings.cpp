@@ -46,9 +46,9 @@ bool is_free(const ConfigKey& key) {
   return key.may_change || free_sections.contains(key.section) || free_keys.contains(key.full_name());
 }
 
-// What all runs had before there was a key for it.
+// The value that all runs had before the key existed.
 const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
-// Of [job], of which nobody is told: they say where and how long, and not how.
+// Keys of [job] whose changes are not reported: they say where and how long a run is, not how it trains.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Told by their content, or in another way.
 const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
@@ -65,7 +65,7 @@ void add_model(Settings& settings, const ModelConfig& model) {
   for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
 }
 
-/// Of the model's own numbers. Its path stands for the base of adapters.
+/// True for keys of the model's own numbers. The model's path stands for the base of adapters.
 bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
 
 bool in_another_way(const std::string& was, const std::string& is) {
@@ -85,8 +85,8 @@ bool has_texts(const Config& config) {
                      [](const std::string& path) { return !path.ends_with(".bin"); });
 }
 
-/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer, or a tokenizer.json that
-/// is not needed.
+/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer, or a tokenizer.json
+/// that is not needed.
 std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   if (!needed && Tokenizer::is_json(source.tokenizer)) return "";
   const std::string folder = tokenizer_home(source.tokenizer);
@@ -112,7 +112,7 @@ std::string template_mark(const TokenizerSource& source) {
   return text(name, jinja->size(), " bytes, ", mark_of(*jinja), for_tools ? "; with tools " + mark_of(*for_tools) : "");
 }
 
-/// What the adapter that training begins from says, in the place of what [lora] does not.
+/// Takes over the settings of the adapter that training begins from, instead of those of [lora].
 void take_adapter(LoraSection& lora, const LoraOptions& stored) {
   lora.r = stored.r;
   lora.lora_alpha = stored.alpha;
@@ -189,7 +189,7 @@ std::string changed_groups(const Config& config, const std::string& was) {
   try {
     return groups_difference(config.optimizer.groups,
                              was == "none" ? std::vector<OptimizerGroup>() : parse_groups(was));
-  } catch (const InputError&) {  // of another version, whose keys differ
+  } catch (const InputError&) {  // groups of another version, with other keys
     return "they are written otherwise";
   }
 }

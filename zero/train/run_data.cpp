@@ -19,8 +19,8 @@
 namespace zero {
 namespace {
 
-/// A GPU's attention kernels are planned for each length anew, which takes up to a second: all lengths of a run are
-/// multiples of this, or seq_len.
+/// A GPU's attention kernels are planned for each length anew, which takes up to a second. All lengths of a run are
+/// therefore multiples of this, or seq_len.
 constexpr std::int64_t device_length_multiple = 64;
 
 template <class Test>
@@ -52,7 +52,7 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   return options;
 }
 
-// What is wrong with a tokenizer that data.tokenizer names is told with its place.
+// An error of the tokenizer begins with its place in the configuration.
 Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   try {
     return Tokenizer::load(path);
@@ -62,7 +62,7 @@ Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   }
 }
 
-// What to do about a tokenizer with more ids than the model.
+// Returns the remedy for a tokenizer with more ids than the model.
 std::string remedy_of_large(const Config& config, const Tokenizer& tokenizer) {
   if (config.model.preset) return text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset");
   if (config.data.tokenizer.empty())

@@ -1,5 +1,5 @@
 #pragma once
-// From [data] to the loaders that a run takes its batches from.
+// The data of a run: from [data] to the loaders of its batches.
 #include <memory>
 #include <optional>
 
@@ -13,18 +13,18 @@
 
 namespace zero {
 
-/// What a run learns from and is checked against.
+/// The training data and the validation data of a run.
 struct TrainingData {
   std::unique_ptr<Loader> training;
-  std::unique_ptr<ValidationLoader> validation;  // null when there is none
+  std::unique_ptr<ValidationLoader> validation;  // null: no validation data
 };
 
-/// The tokenizer of data.tokenizer, or of the model directory; none where only .bin files are read and none is there.
-/// InputError when a text needs one, or when it is to encode one and has more ids than the model.
+/// Returns the tokenizer of data.tokenizer, or of the model directory; none if only .bin files are read and there is no
+/// tokenizer. Throws InputError if a text needs one, or if one that encodes texts has more ids than the model.
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
 
-/// Opens and checks every file; texts and conversations are tokenised into job.output_dir/token_cache, by rank 0 on
-/// `cores` (none: its own). Batches for a GPU have few lengths. Collective.
+/// Opens and checks every file. Rank 0 tokenises texts and conversations into job.output_dir/token_cache, on `cores`
+/// (empty: its own). Batches for a GPU have few different lengths. Collective.
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
                                 const CoreSet& cores = {}, at::Device device = at::kCPU);
@@ -38,7 +38,7 @@ struct PreviewOptions {
 void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer,
                    const PreviewOptions& preview);
 
-/// The steps of the run: training.steps, or what training.epochs amount to. InputError where the warm-up is longer.
+/// The steps of the run: training.steps, or those of training.epochs. Throws InputError if the warm-up is longer.
 std::int64_t steps_of(const Config& config, const TrainingData& data);
 
 }  // namespace zero

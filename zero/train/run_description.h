@@ -15,17 +15,17 @@ RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& call
 /// The first line of the run's config.toml.
 std::string written_by(const Job& job, const TrainArguments& arguments);
 
-/// Logs the model, the ranks and the length of a run of so many steps; `order` of the training rows.
+/// Logs the model, the ranks and the length of a run of `steps` steps. `order`: of the training rows.
 void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,
                      std::int64_t steps);
-/// Warns of what the run itself would want of a model whose config.json alone is there.
+/// Warns of what a real run would need besides the model's config.json, if only that exists.
 void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments);
 /// Warns of settings that are allowed and seldom meant.
 void log_doubts(const RunPlan& plan, RunModel& run);
-/// For a run that goes on: says what of `position` is left out, and where no step is left.
+/// For a resumed run: logs which parts of `position` are dropped, and whether no step is left.
 void log_what_is_left(const RunPosition& position, std::int64_t steps, bool can_validate);
-/// For a run that is over: warns where its losses are none of a model that has learnt. `unwritten` lines of its metrics
-/// are included.
+/// For a run that has ended: warns if its losses are not those of a model that has learnt. Includes `unwritten` lines
+/// of its metrics.
 void log_doubt_about_losses(const RunPlan& plan, const std::string& unwritten);
 
 }  // namespace zero

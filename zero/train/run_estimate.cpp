@@ -86,7 +86,7 @@ MemoryEstimate require_memory(Job& job, const EstimateRequest& request) {
 
 void require_disk(const Job& job, const EstimateRequest& request, const MemoryPlan& memory,
                   std::optional<std::int64_t> steps) {
-  if (job.rank() != 0) return;  // whose node has the output directory
+  if (job.rank() != 0) return;  // rank 0's node has the output directory
   require_room(request.config, disk_need(request.config, request.model, memory, steps),
                output_room(request.config, request.former), offloaded_beside(request.config, memory, job.local_size()));
 }

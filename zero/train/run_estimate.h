@@ -1,5 +1,5 @@
 #pragma once
-// RunEstimate: what a run will take of its machine, said or refused before anything is allocated.
+// RunEstimate: estimates what a run takes of its machine. It is printed or refused before anything is allocated.
 #include <optional>
 
 #include "comm/world/job.h"
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// What is estimated, and where it would run. All of it outlives the calls.
+/// The run, and the machine that it would run on. All of it outlives the calls.
 struct EstimateRequest {
   const Config& config;
   const BatchArithmetic& batch;
@@ -22,14 +22,14 @@ struct EstimateRequest {
 };
 
 /// For --dry-run: rank 0 prints the table, every stage, the batch, the optimizers, and with `with_configuration` every
-/// key. Throws InputError on all ranks where the run does not fit. Collective.
+/// key. Throws InputError on all ranks if the run does not fit. Collective.
 void print_estimate(Job& job, const EstimateRequest& request, bool with_configuration);
 
-/// Throws InputError on all ranks where memory or disk are too small for the run; rank 0 then prints the table of the
-/// memory first. Whether checkpoints are copied, and what is kept for backward, is the same on all ranks. Collective.
+/// Throws InputError on all ranks if memory or disk are too small for the run; rank 0 prints the table of the memory
+/// before it. All ranks agree whether checkpoints are copied, and what is kept for backward. Collective.
 MemoryEstimate require_memory(Job& job, const EstimateRequest& request);
 
-/// Throws InputError where rank 0's disk is too small for what the run writes. `steps` where they are known.
+/// Throws InputError if rank 0's disk is too small for what the run writes. `steps`: none if unknown.
 void require_disk(const Job& job, const EstimateRequest& request, const MemoryPlan& memory,
                   std::optional<std::int64_t> steps);
 

@@ -55,7 +55,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
     });
   mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
-  plan.config.training.global_batch_size = plan.batch.global_batch_size;  // what is used is what is written down
+  plan.config.training.global_batch_size = plan.batch.global_batch_size;  // records show the value in use
   plan.model = model_config_of(plan.config);
   plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
   if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // told by log_what_is_missing()

@@ -1,5 +1,5 @@
 #pragma once
-// RunPlan: the checked configuration of a run and what follows from it without looking at data.
+// RunPlan: the checked configuration of a run, and all that follows from it without looking at data.
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,23 +22,22 @@ struct RunPlan {
   c10::Device device = at::kCPU;
   FormerRun former = FormerRun::refused;
 
-  /// True if this is an estimate for a model that is there by its config.json alone.
+  /// True for an estimate (--dry-run) of a model of which only config.json exists.
   bool lacks_weights(const TrainArguments& arguments) const;
 };
 
-/// The plan of a run on so many ranks. InputError names all mistakes of the user that show without the model's weights and
-/// the data.
+/// Makes the plan of a run on `ranks` ranks. Throws InputError with all mistakes of the user that show without the
+/// model's weights and the data.
 RunPlan make_plan(const TrainArguments& arguments, int ranks);
 
-/// The model of the plan, and the plan's tokenizer. InputError where the user has got something wrong about the weights,
-/// then about the adapter, then about the tokenizer.
+/// Opens the model of the plan, and the plan's tokenizer. Throws InputError for mistakes about the weights, then about
+/// the adapter, then about the tokenizer. `rank`: whose slices of matrices the model holds, on a tensor axis.
 RunModel open_model(RunPlan& plan, const TrainArguments& arguments, int rank);
 
-/// The files that must not be lost to the run. The file that a run wrote of its own configuration is in memory when that
-/// run is resumed.
+/// The files that the run reads and must not remove. A resumed run has its own config.toml in memory.
 std::vector<ReadPath> reads_of(const RunPlan& plan, const TrainArguments& arguments);
 
-/// The options of the command line that change the run, beside the configuration.
+/// The options of the command line that change the run, without those of the configuration.
 std::vector<std::string> words_of(const TrainArguments& arguments);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// RunRecords: where rank 0 writes and shows what happens in a run.
+// RunRecords: rank 0's records of a run, on disk and on standard output.
 #include <memory>
 
 #include "zero/train/metrics.h"
@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Both are null on the other ranks.
+/// Both members are null on the other ranks.
 struct RunRecords {
   std::unique_ptr<MetricsWriter> metrics;
   std::unique_ptr<Progress> progress;

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The output directory that a checkpoint names; empty where its configuration is of a version that this one cannot read.
+/// The output directory that a checkpoint names; empty where its configuration is of a version that this one cannot
+/// read.
 std::string output_of(const RunDescription& then) {
   try {
     const Config config = parse_config(then.configuration, "the checkpoint's configuration");
@@ -22,8 +23,8 @@ std::string output_of(const RunDescription& then) {
   }
 }
 
-/// A run that began anew has the directory and another id. A copy of the directory has the id, and so has a directory that
-/// was moved, as to a larger disk: then there is none any more where the checkpoint was made.
+/// A run that began anew has the directory and another id. A copy of the directory has the same id. So has a directory
+/// that was moved, as to a larger disk: then nothing is left where the checkpoint was made.
 Owner owner_of(const RunDescription& then, const RunDescription& now, const std::string& output) {
   if (then.id != now.id) return Owner::another_run;
   const std::string place = output_of(then);

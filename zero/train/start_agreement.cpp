@@ -73,7 +73,7 @@ std::string shortened(const std::string& value) {
   return value.size() <= shown_characters ? value : value.substr(0, shown_characters) + "...";
 }
 
-/// Of each fact that is another one than the first rank's: its name and the value here.
+/// Returns, as JSON, the name and this rank's value of each fact that differs from rank 0's.
 std::string differences(const std::vector<StartFact>& mine, const std::vector<StartFact>& first) {
   std::map<std::string, std::string> here, there;
   for (const StartFact& fact : mine) here[fact.name] = fact.value;

@@ -1,6 +1,7 @@
 #pragma once
-// What all ranks of a run must begin with alike. Each reads its own configuration and its own node's files: ranks that
-// differ there would train something that nobody asked for, or wait for each other in different places.
+// The facts that all ranks of a run must share at the start. Each rank reads its own configuration and its own node's
+// files. Ranks that differ there would train something that nobody asked for, or wait for each other in different
+// places.
 #include <string>
 #include <vector>
 
@@ -11,15 +12,16 @@ namespace zero {
 
 struct StartFact {
   std::string name;   // "optimizer.lr", "the file data.train x.txt"
-  std::string value;  // as messages show it
+  std::string value;  // as shown in messages
 };
 
-/// The program itself, every key of the configuration but offload.nvme_dir, which may be a place of each rank's own, and
-/// the beginning, end and size of all files that are read. Of a folder the files in it. `arguments`: words of the command
-/// line that change what a run does. UnreadableError for a file that cannot be looked at.
+/// Lists the program itself, every key of the configuration, and the beginning, end and size of all files that
+/// are read. A folder stands for the files in it. The key offload.nvme_dir is left out, since each rank may
+/// have its own. `arguments`: words of the command line that change what a run does. Throws UnreadableError for
+/// a file that cannot be read.
 std::vector<StartFact> start_facts(const Config& config, const std::vector<std::string>& arguments);
 
-/// InputError on all ranks with the facts that are not those of rank 0, and on which ranks. Collective.
+/// Throws InputError on all ranks if a fact differs from rank 0's, with the values and the ranks. Collective.
 void check_same_start(const std::vector<StartFact>& mine, Communicator& ranks);
 
 }  // namespace zero

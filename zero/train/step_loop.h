@@ -1,5 +1,6 @@
 #pragma once
-// StepLoop: what a step of training is, and the order of what follows it. The rest of a run observes the steps.
+// StepLoop: the loop over the steps of training, and the order of all that follows a step. The rest of a run observes
+// the steps.
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -14,10 +15,10 @@
 
 namespace zero {
 
-/// How a run came to its end.
+/// How a run ended.
 enum class RunEnd : std::uint8_t { finished, stopped };
 
-/// Why the run has to go back to a checkpoint.
+/// The reason why the run must go back to a checkpoint.
 struct StepFailure {
   NonfiniteStep at;
   std::string why;  // without a full stop
@@ -31,54 +32,55 @@ struct LastStep {
 
 class StepLoop {
  public:
-  /// `steps` is the length of the run. All of them outlive the loop.
+  /// `steps` is the length of the run. The other arguments outlive the loop.
   StepLoop(const Config& config, std::int64_t steps, Engine& engine, TrainingBatches& batches);
 
-  /// One more observer, behind those before it. It outlives the loop.
+  /// Adds an observer behind the earlier ones. It outlives the loop.
   void observe(StepObserver& observer) { observers_.push_back(&observer); }
 
-  /// Continues a run whose states the engine has. Before run().
+  /// Continues a run whose states are in the engine. Call it before run().
   void resume(const RunPosition& position);
 
-  /// Trains until the last step, or until an observer stops the run. Throws Error where an observer gives it up. On a GPU
-  /// a step's result is read when the next one is under way, unless its plan asks for it at once. Collective.
+  /// Trains until the last step, or until an observer stops the run. Throws Error if an observer gives up. On a GPU a
+  /// step's result is read while the next one is under way, unless the step's plan asks for it at once. Collective.
   RunEnd run();
 
-  /// Where the run stands: steps that were begun, and what observers add for a checkpoint.
+  /// The present position of the run: steps that were begun, and what observers add for a checkpoint.
   RunPosition position() const;
-  /// Where it stood after the last step that was taken.
+  /// The position after the last step that was taken.
   RunPosition& taken() { return taken_; }
   LastStep& last() { return last_; }
   std::int64_t steps() const { return steps_; }
   std::int64_t steps_done() const { return steps_done_; }
-  /// Since step 1 began, as if the run had never been interrupted.
+  /// Seconds since step 1 began, without interruptions of the run.
   double seconds() const;
 
-  /// The requests of all ranks that nobody has served yet. Who serves one clears it.
+  /// Requests of all ranks that nobody has served yet. The code that serves one clears it.
   StepRequests& asked() { return asked_; }
-  /// True where the run ends where it stands, on request or ahead of its time limit.
+  /// True if the run ends here, on request or ahead of its time limit.
   bool stops() const { return (asked_.stop || asked_.end) && (steps_done_ < steps_ || held_); }
-  /// Gathers the requests of all ranks and the sums of their losses and figures; these are this rank's parts. Collective.
+  /// Gathers the requests of all ranks, and the sums of their losses and figures. The arguments are this rank's parts.
+  /// Collective.
   StepRequests gather(std::vector<double> losses, Pause pause, std::vector<double> figures = {});
 
-  /// The last step, whose figures wait for its validation; none: no step does.
+  /// The last step if its figures wait for a validation; none if no step waits.
   const std::optional<Step>& held() const { return held_; }
-  /// It waits no longer; no loss where the validation is left out.
+  /// Ends that wait. No loss: the validation was left out.
   void release(std::optional<double> validation_loss);
 
-  /// Reads the results of all steps that are under way, up to a failure. Collective.
+  /// Reads the results of all steps under way, up to a failure. Collective.
   void read_all();
-  /// True where a step is under way behind the one that was read last: its gradients have replaced the others.
+  /// True if a step is under way behind the one that was read last. Its gradients have replaced that one's.
   bool runs_ahead() const { return !issued_.empty(); }
-  /// Forgets the steps that are under way, but counts those that were taken in taken(), to which observers add nothing.
-  /// Returns true where one was. Collective.
+  /// Drops the steps under way, but counts those that were taken in taken(), to which observers add nothing. Returns
+  /// true if a step was taken. Collective.
   bool drain();
 
-  /// The run has to go back, for what was found at a step (from 0).
+  /// Notes that the run must go back because of step `step` (from 0).
   void fail(std::int64_t step, bool states_are_finite, std::string why);
   bool failed() const { return failed_.has_value(); }
   StepFailure take_failure();
-  /// The run stands at a checkpoint again, whose states the engine has.
+  /// Continues at a checkpoint whose states are in the engine.
   void go_back_to(const RunPosition& position);
 
  private:
@@ -97,7 +99,7 @@ class StepLoop {
   void tell(const Step& step);
   Then boundary();
   void stand_at(const RunPosition& position);
-  /// One rank of those that have the same tokens counts them.
+  /// Ranks with the same tokens count them once.
   bool counts_tokens() const { return engine_.mesh().index(axes::tokens.others()) == 0; }
 
   const Config& config_;
@@ -107,8 +109,8 @@ class StepLoop {
   ScheduleOptions schedule_;
   std::vector<StepObserver*> observers_;
 
-  std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted
-  double former_seconds_ = 0;                    // of former starts of the program
+  std::chrono::steady_clock::time_point begin_;  // of step 1, shifted by interruptions of the run
+  double former_seconds_ = 0;                    // of earlier starts of the program
   std::int64_t steps_done_ = 0, tokens_ = 0, trained_tokens_ = 0;
   RunPosition taken_;
   LastStep last_;

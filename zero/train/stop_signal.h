@@ -1,27 +1,28 @@
 #pragma once
-// StopSignal: SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 as a request to stop after the step, or
-// within its validation, with a checkpoint. mpirun forwards SIGUSR1 to its ranks, and none of the others.
+// StopSignal: turns SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 into a request to stop with a
+// checkpoint. The run stops after the step, or within its validation. Of these signals mpirun forwards only SIGUSR1 to
+// its ranks.
 
 namespace zero {
 
-/// While one lives the first of these signals is noted; a later one ends the process as if nobody had listened. Signals
-/// within a second of the first are the same request (a scheduler's and mpirun's may both arrive), a second Ctrl-C only
-/// within a fifth of it. SIGINT and SIGHUP stay ignored where the process was started so (nohup). What is noted after
-/// the object's end changes nothing but by SIGTERM: the process is ending. Nor does a closed pipe end it from then on,
-/// behind which the log was read. One per process.
+/// While the object lives, it notes the first of these signals. A later one ends the process as usual. Signals within a
+/// second of the first count as the same request, because a scheduler's and mpirun's may both arrive. For a second
+/// Ctrl-C that is a fifth of a second. SIGINT and SIGHUP stay ignored if the process was started so (nohup). After the
+/// object's end only SIGTERM has an effect, because the process is ending. From the construction on, a closed pipe
+/// behind the log no longer ends the process. One per process.
 class StopSignal {
  public:
-  /// `speaks`: the first signal is answered by a line on standard error at once, since the step may take long; a
-  /// SIGTERM two seconds later, if the process still lives: mpirun ends the ranks of a job that failed by it.
+  /// `speaks`: answers the first signal with a line on standard error, because the step may take long. The answer is
+  /// immediate, but two seconds late for SIGTERM: mpirun kills the ranks of a failed job with it.
   explicit StopSignal(bool speaks = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// On this rank.
+  /// True if this rank has noted a signal.
   bool requested() const;
 
-  /// From now on the answer says that the result is being written.
+  /// Makes the answer say from now on that the result is being written.
   void training_is_over();
 };
 

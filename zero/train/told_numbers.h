@@ -1,5 +1,5 @@
 #pragma once
-// ToldNumbers: what ranks tell each other where a step or a part of a validation ends, as numbers in one small gather.
+// ToldNumbers: one small gather of numbers between ranks, after a step or a part of a validation.
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace zero {
 
-/// What all ranks have: [ranks, n] fp64, of n numbers of each. Collective.
+/// Gathers n numbers of each rank. Returns [ranks, n] fp64. Collective.
 at::Tensor told_numbers(Communicator& ranks, const std::vector<double>& mine, CallTag tag);
 
-/// Of the columns from `first` on: the order is that of micro-batches, first the first of all ranks.
+/// Sums the columns from `first` on, in the order of micro-batches: the first one of all ranks, then the second.
 double sum_of_turns(const at::Tensor& told, std::int64_t first);
 
 }  // namespace zero

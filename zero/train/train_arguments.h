@@ -1,5 +1,5 @@
 #pragma once
-// TrainArguments: what the command line asks of a run.
+// TrainArguments: the command line of a run.
 #include <string>
 #include <vector>
 
@@ -16,12 +16,12 @@ struct TrainArguments {
   bool overwrite = false;
   bool resume = false;
   std::vector<std::string> accepted_changes;  // settings that may differ from the checkpoint's
-  bool checkpoint_first = false;              // before the first step, where there are regular ones
+  bool checkpoint_first = false;              // one before the first step, if there are regular ones
   bool dry_run = false;
   bool print_config = false;  // with dry_run: the resolved configuration too
-  TargetMachine target;       // with dry_run: where the run would be, if not here
+  TargetMachine target;       // with dry_run: the machine to estimate for, if not this one
   PreviewOptions preview;
-  std::vector<MakeObserver> observers;  // outputs of the program's own
+  std::vector<MakeObserver> observers;  // made by the program itself
 };
 
 }  // namespace zero

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// Everything the user can have got wrong is found before anything is written or allocated. Returns the exit code.
+/// Finds every mistake of the user before it writes or allocates anything. Returns the exit code.
 int train_run(Job& job, const TrainArguments& arguments);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Training: the loop over a run's steps with all that observes it. training.cpp lists the observers.
+// Training: the loop over a run's steps with all its observers. training.cpp lists them.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,17 +12,17 @@
 
 namespace zero {
 
-/// The parts of a run that an observer of a program's own may use: the states, where the run stands, and its checkpoints.
+/// The parts of a run for observers of a program: states, position and checkpoints.
 struct ObservedRun {
   Engine& engine;
   StepLoop& loop;
   CheckpointSaving& saving;
 };
 
-/// Makes an observer of a program's own, on every rank. May throw on one rank alone; makes no collective.
+/// Makes a program's own observer, on every rank. May throw on one rank alone. Not collective.
 using MakeObserver = std::function<std::unique_ptr<StepObserver>(const ObservedRun& run)>;
 
-/// The parts that a training works with beside the engine; all of them outlive the training.
+/// The parts of a training besides the engine. All of them outlive the training.
 struct TrainingParts {
   TrainingData& data;
   RunRecords& records;
@@ -30,10 +30,10 @@ struct TrainingParts {
   Checkpoints& checkpoints;
   RunClock& clock;                   // rank 0's counts
   const StopSignal* stop = nullptr;  // null: no signal asks to stop
-  /// Brings the states of the newest checkpoint that verifies into the engine; throws on all ranks where there is none.
+  /// Loads the states of the newest checkpoint that verifies into the engine. Throws on all ranks if there is none.
   /// Collective.
   std::function<RunPosition()> restore;
-  std::vector<MakeObserver> observers = {};  // before all others at a boundary
+  std::vector<MakeObserver> observers = {};  // come before all others at a boundary
 };
 
 class Training {
@@ -43,16 +43,16 @@ class Training {
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// Continues a run whose states the engine has. Before run().
+  /// Continues a run whose states are in the engine. Call it before run().
   void resume(const RunPosition& position) { loop_.resume(position); }
 
   /// Trains until the last step, or until a signal has reached any rank or the clock ends the run. All ranks then stop
-  /// after the same step, or within its validation, with a checkpoint; a run that goes on from there validates first.
-  /// Throws Error where a step that is not finite ends the run, and where no usable weights come of it. On a GPU errors,
-  /// the loss scale and requests to stop come a step later. Collective.
+  /// after the same step, or within its validation, with a checkpoint. A run that continues from there validates first.
+  /// Throws Error if a step that is not finite ends the run, or if the weights are unusable at the end. On a GPU
+  /// errors, the loss scale and requests to stop come a step later. Collective.
   RunEnd run() { return loop_.run(); }
 
-  /// Where the run stands: after the last step whose result was read.
+  /// The position after the last step whose result was read.
   RunPosition position() const { return loop_.position(); }
 
  private:

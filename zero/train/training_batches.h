@@ -1,5 +1,5 @@
 #pragma once
-// TrainingBatches: this rank's micro-batches on the engine's device, and the context in which a step runs them.
+// TrainingBatches: this rank's micro-batches on the engine's device, and their contexts.
 #include "zero/config/config.h"
 #include "zero/core/engine.h"
 #include "zero/data/rows/loader.h"
@@ -19,8 +19,8 @@ class TrainingBatches {
 
   /// Micro-batch `index` of a step, on the device. Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t index);
-  /// How a step of training runs it: dropout follows from the seed, the step and the sample. The batch outlives the
-  /// context.
+  /// The context of a micro-batch of training. Dropout follows from the seed, the step and the sample. The batch
+  /// outlives the context.
   ForwardContext context(std::int64_t step, std::int64_t index, const Batch& batch) const;
 
  private:

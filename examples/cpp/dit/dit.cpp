@@ -1,4 +1,5 @@
-// A small diffusion transformer with AdaLN-Zero that learns to draw handwritten digits (flow matching; Lipman et al. 2023):
+// A small diffusion transformer with AdaLN-Zero that learns to draw handwritten digits (flow matching; Lipman et al.
+// 2023):
 //   mpirun -np 2 build/release/bin/dit [DIRECTORY of digits] [EPOCHS]
 // It prints the loss of every epoch (expected.txt: of 3), and writes digits that it drew as dit.ppm.
 #include <torch/torch.h>
@@ -14,8 +15,8 @@
 
 namespace {
 
-/// Noise and time of each picture of an epoch, drawn in the order of the data on every process alike: a process takes its
-/// own rows, so that results do not depend on how many there are.
+/// Noise and time of each picture of an epoch, drawn in the order of the data on every process alike. A process takes
+/// its own rows, so that results do not depend on the number of processes.
 struct Noise {
   torch::Tensor pictures, times;
   Noise(std::int64_t rows, std::int64_t side, torch::Device device)
@@ -66,7 +67,8 @@ void learn_to_draw(const zero::World& world, const std::string& directory, int e
                  times = all.times.narrow(0, mine.begin, mine.count);
       const auto where = times.view({-1, 1, 1, 1});
       const auto flow = model->forward((1 - where) * noise + where * batch.data, times, batch.target);
-      const auto loss = (flow - (batch.data - noise)).square().flatten(1).mean(1).sum();  // of the rows here
+      const auto loss = (flow - (batch.data - noise)).square().flatten(1).mean(1).sum();  // sum over this process's
+                                                                                          // rows
       model.backward(loss / double(std::max<std::int64_t>(mine.count, 1)), double(mine.count));
       optimizer.step();
       sum += world.sum(loss.detach()).item<double>();

@@ -1,5 +1,5 @@
-// A GAN (Goodfellow et al. 2014): two models, an optimizer of each, and one checkpoint of both, from which a program that
-// was stopped in the middle of an epoch goes on as if it had not been:
+// A GAN (Goodfellow et al. 2014): two models, an optimizer of each, and one checkpoint of both. A program that was
+// stopped in the middle of an epoch continues from it as if it had not been stopped:
 //   mpirun -np 2 build/release/bin/gan [DIRECTORY of digits [BATCHES]]     BATCHES: saves and ends after so many
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +39,7 @@ void train(const zero::World& world, const std::string& directory, std::int64_t 
                                         {.batch_size = 30, .shuffle = true});
 
   std::int64_t done = 0;
-  auto losses = torch::zeros({2});  // of the epoch's pictures so far: the critic's and the generator's
+  auto losses = torch::zeros({2});  // the critic's and the generator's, over the epoch's pictures so far
   zero::Checkpoint checkpoint("gan-states", world);
   checkpoint.add("generator", generator).add("critic", critic);
   checkpoint.add("batches", batches).add("done", done).add("losses", losses);
@@ -67,7 +67,7 @@ void train(const zero::World& world, const std::string& directory, std::int64_t 
       generator_adam.step();
 
       const auto sums = torch::stack({judged, drawn}).detach() * rows;
-      losses += world.sum(rows > 0 ? sums : torch::zeros_like(sums)).cpu();  // of no rows a mean is no number
+      losses += world.sum(rows > 0 ? sums : torch::zeros_like(sums)).cpu();  // the mean of no rows is NaN
       if (++done == most) return checkpoint.save();
     }
     losses /= double(*digits.size());

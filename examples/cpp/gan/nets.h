@@ -1,5 +1,5 @@
 #pragma once
-// The two nets, as DCGAN has them (Radford et al. 2015), narrow, for pictures of 32 x 32 in three colours.
+// The two nets of DCGAN (Radford et al. 2015), made narrow, for pictures of 32 x 32 in three colours.
 #include <torch/torch.h>
 
 constexpr std::int64_t noise_width = 16;
@@ -40,7 +40,7 @@ struct CriticImpl : torch::nn::Module {
 };
 TORCH_MODULE(Critic);
 
-/// As the paper initialises convolutions.
+/// Initialises convolutions as the paper does.
 inline void initialise(torch::nn::Module& net) {
   const torch::NoGradGuard no_grad;
   for (torch::Tensor& parameter : net.parameters())

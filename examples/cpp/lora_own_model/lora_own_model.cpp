@@ -1,5 +1,5 @@
-// LoRA (Hu et al. 2021) on a model of one's own: its weights are frozen, and two narrow matrices beside each linear layer
-// are trained. First the net learns the digits 0 to 4, then adapters alone teach it 5 to 9:
+// LoRA (Hu et al. 2021) on a model of one's own. Its weights are frozen, and two narrow matrices next to each linear
+// layer are trained. First the net learns the digits 0 to 4, then adapters alone teach it 5 to 9:
 //   mpirun -np 2 build/release/bin/lora_own_model [DIRECTORY of digits]
 #include <torch/torch.h>
 

@@ -5,7 +5,7 @@
 #include <zero/world.h>
 
 struct CaseOptions {
-  std::string dump;  // the safetensors file of what the run computed
+  std::string dump;  // safetensors file for the results of the run; empty: none
   int stage = 3;
   bool local_statistics = false;
 };

@@ -5,7 +5,7 @@
 #include <zero/nn/sync_batch_norm.h>
 #include "net.h"
 
-/// Over the batch of all processes, or with `local` over that of each.
+/// BatchNorm over the batch of all processes, or with `local` over each process's own.
 inline MakeNorm batch_norm(const zero::World& world, bool local, double eps = 1e-5, double momentum = 0.1) {
   return [=](std::int64_t channels) {
     const auto options = torch::nn::BatchNormOptions(channels).eps(eps).momentum(momentum);

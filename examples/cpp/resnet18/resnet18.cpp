@@ -3,12 +3,14 @@
 // The pictures (163 MB), the binary version:
 //   curl -O https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz && tar xzf cifar-10-binary.tar.gz
 //   mpirun -np 2 resnet18 cifar-10-batches-bin --epochs 30
-// Without the download, 300 handwritten digits in the same format, too few for it to learn more than to guess: the loss falls
-// from epoch to epoch, the accuracy stays near 10 %. This prints what is like expected.txt (rounding decides the rest):
+// Without the download, 300 handwritten digits in the same format, too few for it to learn more than to guess: the loss
+// falls from epoch to epoch, the accuracy stays near 10 %. This prints what is like expected.txt (rounding decides the
+// rest):
 //   mpirun -np 2 resnet18 examples/data/digits --width 8 --epochs 3 --batch 20
 //
-// resnet18 DIR [--epochs N] [--batch N] [--width N] [--lr X] [--stage N] [--local-statistics] [--save MODEL.safetensors]
-// resnet18 CASE_DIR [--stage N] [--local-statistics] --dump OUT.safetensors     a reference case (case.json)
+// resnet18 DIR [--epochs N] [--batch N] [--width N] [--lr X] [--stage N] [--local-statistics] [--save
+// MODEL.safetensors] resnet18 CASE_DIR [--stage N] [--local-statistics] --dump OUT.safetensors     a reference case
+// (case.json)
 #include <torch/torch.h>
 
 #include <cmath>

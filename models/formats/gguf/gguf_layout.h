@@ -46,8 +46,8 @@ std::vector<std::int64_t> shape_in_file(const TensorSpec& tensor, const GgufPlac
 /// + 1), while Hugging Face's layout rotates halves (i, i + head_dim / 2). Takes any number of whole heads.
 at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim);
 
-/// Converts values of a tensor, [rows, columns], to the file's form. If rows change places it takes whole heads. If the
-/// tensor is transposed it takes the whole tensor. A vector is one row.
+/// Converts values of a tensor, [rows, columns], to the file's form. `values` are whole heads if the form reorders
+/// rows, and the whole tensor if it is transposed. A vector is one row.
 at::Tensor in_file_form(const at::Tensor& values, const GgufPlace& place, std::int64_t head_dim);
 
 }  // namespace zero

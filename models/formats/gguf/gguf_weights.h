@@ -12,8 +12,8 @@
 
 namespace zero {
 
-/// Reads only the requested blocks. Rows of q and k return to halves, as whole rows, so their blocks stay unchanged. If
-/// the family stores weights [in, out], they are transposed, and no block stays one.
+/// Reads only the requested blocks. Rows of q and k return to Hugging Face's order as whole rows, so their blocks stay
+/// unchanged. Weights that the family stores as [in, out] are transposed, which breaks up their blocks.
 class GgufWeights : public WeightSource {
  public:
   /// `config` is that of the file (config_json_of).
@@ -27,7 +27,7 @@ class GgufWeights : public WeightSource {
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
 
-  /// The type in which a tensor can be held. Nothing if the file has no such tensor, or has it in another form.
+  /// The type in which a tensor can be held. None if the file has no such tensor, or has it in another form.
   std::optional<GgmlType> type_of(const TensorSpec& tensor) const;
 
  private:
@@ -36,8 +36,8 @@ class GgufWeights : public WeightSource {
   void read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
   void read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out) const;
-  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file: visit(first element there,
-  /// the same counted from `begin`, elements).
+  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file. visit() gets the run's first
+  /// element in the file, the same counted from `begin`, and its length.
   void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                            const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
 

@@ -12,8 +12,8 @@
 
 namespace zero::cuda {
 
-/// out = a b + c + bias. a [m, k] and b [k, n] have one type, out and c [m, n] one type, bias [n] that type, all on one
-/// device. `c` may be out itself or another matrix, which does not overlap it. c and bias may be undefined.
+/// out = a b + c + bias. a [m, k] and b [k, n] have one type, out and c [m, n] one type, bias [n] that type. All are on
+/// one device. `c` may be out itself or another matrix, which does not overlap it. c and bias may be undefined.
 struct ProductTerms {
   at::Tensor out, a, b, c, bias;
 };
@@ -43,8 +43,8 @@ struct LtProblem {
   std::vector<at::Tensor> copies;  // of operands that cuBLASLt cannot read in place: alive until the call
 
   /// Nothing if cuBLASLt cannot compute the product. Reasons are types other than fp32, bf16 and fp16 (out may always
-  /// be fp32), nothing to multiply, an out that is stored in neither direction, and a bias of columns. It copies what
-  /// LibTorch's mm would copy: operands and c of other strides than a row's or a column's.
+  /// be fp32), and nothing to multiply. Other reasons are an out that is stored in neither direction, and a bias of
+  /// columns. It copies what LibTorch's mm would copy: operands and c of other strides than a row's or a column's.
   static std::optional<LtProblem> of(const ProductTerms& terms, bool tf32, bool deterministic);
 };
 

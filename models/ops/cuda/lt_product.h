@@ -23,7 +23,7 @@ namespace zero::cuda {
 ///
 /// A chosen algorithm gives repeatable results while the object lives. Results repeat between runs and ranks if
 /// LibTorch is asked for deterministic algorithms. Nothing is timed then. The first suggestion that sums each number in
-/// one sequence is used, which depends only on the problem, the kind of GPU and the version of cuBLASLt.
+/// one sequence is used. It depends only on the problem, the kind of GPU and the version of cuBLASLt.
 class LtProduct {
  public:
   LtProduct() = default;

@@ -7,8 +7,8 @@
 
 namespace zero::cuda {
 
-/// The angles of tokens: dimension i of a head rotates with i + head_dim/2, by row positions[token] of the tables, or
-/// token modulo seq if positions is null.
+/// The angles of tokens. Dimension i of a head rotates with i + head_dim/2, by row positions[token] of the tables. If
+/// positions is null, it is row token modulo seq.
 struct Turning {
   const float* cos;  // [positions, head_dim / 2]
   const float* sin;

@@ -15,8 +15,7 @@ void pack_rows(const RowsOf<T>& a, T* dst) {
                    static_cast<std::size_t>((a.padded - a.rows) * a.head_dim) * sizeof(T));
 }
 
-/// dst [units of a row, padded]: the transpose, in units of Unit (a word for the second factor, an element for the
-/// first).
+/// dst [units of a row, padded]: the transpose. A Unit is a word for the second factor and an element for the first.
 template <class Unit, class T>
 void pack_transposed(const RowsOf<T>& a, Unit* dst) {
   const std::int64_t units =
@@ -31,7 +30,7 @@ void pack_transposed(const RowsOf<T>& a, Unit* dst) {
       }
 }
 
-/// dst [words along the rows, head_dim]: two bf16 rows interleaved, or fp32 rows as they are.
+/// dst [words along the rows, head_dim]: pairs of bf16 rows are interleaved, fp32 rows stay as they are.
 inline void pack_interleaved(const RowsOf<float>& a, float* dst) { pack_rows(a, dst); }
 inline void pack_interleaved(const RowsOf<Bf16>& a, Bf16* dst) {
   for (std::int64_t t = 0; t < a.padded; t += 2)
@@ -45,7 +44,8 @@ inline void pack_interleaved(const RowsOf<Bf16>& a, Bf16* dst) {
     }
 }
 
-/// Two rows of 16 values as the words of a second factor: two rows in fp32 (`stride` apart), one of pairs in bf16.
+/// Stores two rows of 16 values for the second factor of a product: as two fp32 rows, `stride` apart, or as one row of
+/// bf16 pairs.
 HWY_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V second) {
   store(dst, first, width);
   store(dst + stride, second, width);

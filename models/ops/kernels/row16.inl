@@ -27,7 +27,7 @@ struct V {
   hn::Vec<Floats> part[parts];
 };
 
-/// f applied to the parts of its arguments.
+/// Applies f to the parts of its arguments.
 template <class F, class... Vs>
 HWY_INLINE V by_part(F f, const Vs&... v) {
   V out;
@@ -35,8 +35,8 @@ HWY_INLINE V by_part(F f, const Vs&... v) {
   return out;
 }
 
-// Behind the parameters of a lambda: compiled for the target and always inlined, since constants would be loaded anew
-// at each call.
+// Stands behind the parameters of a lambda. It is compiled for the target, and always inlined: a call would load
+// constants anew.
 #undef ZERO_LAMBDA
 #define ZERO_LAMBDA HWY_ATTR __attribute__((always_inline))
 #undef ZERO_BY_PART
@@ -60,11 +60,11 @@ HWY_INLINE V operator+(float a, V b) { return splat(a) + b; }
 HWY_INLINE V operator-(float a, V b) { return splat(a) - b; }
 HWY_INLINE V operator/(float a, V b) { return splat(a) / b; }
 HWY_INLINE V& operator+=(V& a, V b) { return a = a + b; }
-/// Rounded once: a * b + c, a * b - c, c - a * b.
+/// a * b + c, a * b - c and c - a * b, each rounded once.
 HWY_INLINE V multiply_add(V a, V b, V c) { return ZERO_BY_PART(MulAdd, a, b, c); }
 HWY_INLINE V multiply_subtract(V a, V b, V c) { return ZERO_BY_PART(MulSub, a, b, c); }
 HWY_INLINE V negative_multiply_add(V a, V b, V c) { return ZERO_BY_PART(NegMulAdd, a, b, c); }
-/// a where it is larger, else b, also where one is no number.
+/// Returns a where it is larger, otherwise b; also b where one is a NaN.
 HWY_INLINE V larger(V a, V b) { return ZERO_BY_PART(Max, a, b); }
 HWY_INLINE V smaller(V a, V b) { return ZERO_BY_PART(Min, a, b); }
 
@@ -89,7 +89,7 @@ HWY_INLINE void store(T* to, V v, std::int64_t count) {
   if (count < width) std::copy_n(rest, count, to);
 }
 
-/// f(index, count) for 16 elements at a time, their count a constant, and for what is left.
+/// Calls f(index, count) for 16 elements at a time, with a constant count, and then for the rest.
 template <class F>
 HWY_INLINE void by_16(std::int64_t n, F f) {
   std::int64_t i = 0;

@@ -33,7 +33,7 @@ ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
 
 bool is_trained(const Message& message) { return message.role == "assistant" && message.trained.value_or(true); }
 
-/// Of generation blocks; those of messages that data exclude go by their order.
+/// Returns the spans of generation blocks. Messages that data exclude are left out, by their order.
 std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::vector<Message>& messages) {
   std::vector<TextSpan> spans;
   for (const auto& span : whole.generated_bytes) spans.push_back({span.begin, span.end});
@@ -68,8 +68,9 @@ void take_final_eos(std::string& first, std::string_view eos) {
   if (!eos.empty() && first.ends_with(eos)) first.resize(first.size() - eos.size());
 }
 
-/// From `begin` to the end of an answer that stands there word for word, its mark behind it: Qwen 3's template writes
-/// the last answer of a text with (empty) thoughts, and the same one without them when more follows. Else nothing.
+/// Returns the span from `begin` to the end of an answer that stands there word for word, with its mark behind it;
+/// otherwise none. Qwen 3's template writes the last answer of a text with (empty) thoughts, and the same answer
+/// without them if more follows.
 std::optional<TextSpan> span_of_words(const Talk& talk, const std::string& content, const std::string& whole,
                                       std::size_t begin) {
   const std::string mark = end_of_answer(talk.chat, std::string(talk.chat.token("eos_token")));

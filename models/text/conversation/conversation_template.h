@@ -20,7 +20,7 @@ struct ConversationText {
   /// block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
   std::vector<jinja::Rendered::Span> generated_bytes;  // the same in bytes
-  bool generated_in_place = true;                      // as of jinja::Rendered
+  bool generated_in_place = true;                      // see jinja::Rendered
 };
 
 class ConversationTemplate {
@@ -31,17 +31,17 @@ class ConversationTemplate {
   /// read.
   ConversationTemplate(const FolderTemplates::Source& source, Tokens tokens);
 
-  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null), "variables" (an
-  /// object of further names, with precedence over the special tokens) and "add_generation_prompt". Null keys of a
-  /// message are dropped. The first two names serve all of reasoning_content, thinking and reasoning. Throws
-  /// jinja::TemplateError if the template rejects the conversation or fails, and InputError for a malformed request.
-  /// Thread-safe.
+  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null),
+  /// "variables" and "add_generation_prompt". "variables" is an object of further names, with precedence over
+  /// the special tokens. Null keys of a message are dropped. The first two names serve all of
+  /// reasoning_content, thinking and reasoning. Throws jinja::TemplateError if the template rejects the
+  /// conversation or fails, and InputError for a malformed request. Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
   /// The same for the first `count` messages, at least one, if they hold role and content alone.
   ConversationText render(const std::vector<Message>& messages, std::size_t count, bool prompt) const;
 
-  /// As of jinja::Template.
+  /// See jinja::Template::mentions().
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
 

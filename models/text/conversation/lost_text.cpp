@@ -173,7 +173,7 @@ class LossSearch {
   std::string whole_;
   Json marked_;
   std::optional<std::size_t> last_;  // the message up to which the conversation was rendered
-  std::vector<Mark> missing_;        // what that text lacks
+  std::vector<Mark> missing_;        // marks that the text lacks
 };
 
 }  // namespace

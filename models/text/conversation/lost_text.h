@@ -14,10 +14,14 @@ namespace zero {
 /// the template rejects it.
 bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
-/// Throws InputError if the template loses text of a conversation: a content or a part of it, thoughts, a call, its name
-/// or its arguments, the name, description or parameters of a tool, variables. Templates omit earlier answers, above all
-/// their thoughts, on purpose. An answer counts as written if the template writes it when nothing follows. With `prompt` the text asks for an answer, and
-/// earlier answers are not checked. A conversation that the template rejects is not judged.
+/// Throws InputError if the template loses text of a conversation:
+/// - a content or a part of it, or thoughts;
+/// - a call, its name or its arguments;
+/// - the name, description or parameters of a tool; variables.
+///
+/// Templates omit earlier answers, above all their thoughts, on purpose. An answer counts as written if the template
+/// writes it when nothing follows. With `prompt` the text asks for an answer, and earlier answers are not checked. A
+/// conversation that the template rejects is not judged.
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                      bool prompt = false);
 

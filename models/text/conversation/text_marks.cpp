@@ -35,7 +35,7 @@ std::size_t opening_tags(std::string_view text) {
   }
 }
 
-/// Where the tag begins that a text ends with; the text's end: none.
+/// Returns the place where the text's closing tag begins, or the text's end if it has none.
 std::size_t closing_tag(std::string_view text) {
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   if (last == text.npos || (text[last] != '>' && text[last] != ']')) return text.size();
@@ -43,7 +43,7 @@ std::size_t closing_tag(std::string_view text) {
   return begin == text.npos || text[begin] == ' ' || text[begin] == '\n' ? text.size() : begin;
 }
 
-/// Where marks go into a text. Thoughts that hold nothing need none.
+/// Returns the places of marks in a text. Thoughts that hold nothing need none.
 std::set<std::size_t> places_in(std::string_view text) {
   const std::size_t first = opening_tags(text);
   std::set<std::size_t> places{first, std::max(closing_tag(text), first)};

@@ -16,7 +16,7 @@ struct Mark {
   MarkedPart part;
   std::size_t number;       // of the message, or of the tool
   std::size_t call = 0;     // of the message's "tool_calls"
-  const char* key = "";     // of function_of() the call or the tool; "": the call itself
+  const char* key = "";     // key in function_of() the call or the tool; "": the call itself
   std::string word = {};    // in small letters
   std::string beside = {};  // the beginning of the text after it
 };
@@ -24,8 +24,8 @@ struct Mark {
 class TextMarks {
  public:
   /// Puts marks into a request for ConversationTemplate::render. They go to both ends of each content and thought,
-  /// inside of tags at these ends, and to the start of thoughts inside of a content. They also go into the name and the
-  /// arguments of each call, and into the name, the description and the parameters of each tool.
+  /// inside of tags there. They go to the start of thoughts inside of a content, and into the name and the arguments of
+  /// each call. They also go into the name, the description and the parameters of each tool.
   explicit TextMarks(nlohmann::ordered_json& request);
 
   const std::vector<Mark>& all() const { return marks_; }

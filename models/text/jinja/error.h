@@ -12,7 +12,7 @@ class TemplateError : public InputError {
   enum class Kind : std::uint8_t {
     syntax,   // the template cannot be read
     raised,   // raise_exception: the template rejects the conversation
-    failed,   // errors in jinja2, too: an undefined value used, types that do not match
+    failed,   // also an error in jinja2: an undefined value is used, or types do not match
     refused,  // features of jinja2 that this engine lacks
     bound,    // time, depth, output or memory
   };

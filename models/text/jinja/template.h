@@ -27,7 +27,7 @@ struct Rendered {
   std::vector<Span> generated;        // texts of generation blocks, code points [begin, end) of text, empty ones too
   std::vector<Span> generated_bytes;  // the same in bytes of text
   /// True if each span holds its block's text. A block inside of a set or filter block, or after other text of a macro,
-  /// gets the place that transformers gives it, which holds another text.
+  /// gets transformers' place for it, which holds another text.
   bool generated_in_place = true;
 };
 

@@ -39,7 +39,7 @@ class Component {
   std::string character(const char* key);
   std::size_t count(const char* key);
 
-  const nlohmann::json& value(const char* key);  // that must be there
+  const nlohmann::json& value(const char* key);  // throws if it is missing
   std::string name_of(const char* key) const { return name_ + "." + key; }
   std::vector<Component> list(const char* key);
   /// {"String": "..."} or {"Regex": "..."}.
@@ -51,9 +51,9 @@ class Component {
   static void require_room(std::size_t size, const std::string& place);
   /// Throws InputError for a key that nobody requested. Call it last.
   void finish() const;
-  /// Throws the InputError that the type is none of `known`.
+  /// Throws InputError: the type is none of `known`.
   [[noreturn]] void refuse_type(std::string_view known);
-  /// Throws the InputError PATH: NAME: "KEY" WHAT.
+  /// Throws InputError: PATH: NAME: "KEY" WHAT.
   [[noreturn]] void refuse(const char* key, std::string_view what) const;
 
  private:

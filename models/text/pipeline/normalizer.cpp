@@ -30,7 +30,7 @@ std::unique_ptr<const Normalizer> function(Work work) {
   return std::make_unique<Function<Work>>(std::move(work));
 }
 
-/// What becomes of the bytes from `begin` on, which are normalised by themselves.
+/// Writes the bytes of `old` from `begin` on, normalised by themselves.
 void put_normalized(NormalForm form, std::string_view old, std::size_t begin, TextRewriter& out) {
   std::vector<std::size_t> places;
   std::size_t at = begin, next = 0;
@@ -105,7 +105,7 @@ void strip(NormalizedText& text, bool left, bool right) {
   kept.finish();
 }
 
-/// The rules of sentencepiece's nmt_nfkc beside NFKC.
+/// The rules of sentencepiece's nmt_nfkc in addition to NFKC.
 void nmt(NormalizedText& text) {
   filter(text, [](char32_t code) {
     return (code >= 0x1 && code <= 0x8) || code == 0xB || (code >= 0xE && code <= 0x1F) || code == 0x7F ||

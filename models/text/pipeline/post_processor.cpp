@@ -50,7 +50,8 @@ void PostProcessor::add(Component component) {
   if (type == "Sequence") {
     for (Component& part : component.list("processors")) add(std::move(part));
   } else if (type == "TemplateProcessing" || type == "BertProcessing" || type == "RobertaProcessing") {
-    // To Hugging Face's library what a template put together is several texts, and the next one puts tokens around each.
+    // To Hugging Face's library what a template put together is several texts, and the next one puts tokens around
+    // each.
     if (steps_) component.refuse("type", "must be ByteLevel behind another that puts tokens around a text");
     type == "TemplateProcessing" ? add_template(component) : add_pair(component);
   } else if (type != "ByteLevel") {

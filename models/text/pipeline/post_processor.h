@@ -26,7 +26,7 @@ class PostProcessor {
 
  private:
   struct Step {
-    bool text = false;              // the ids of the text, else
+    bool text = false;              // true: the ids of the text; false: `ids`
     std::vector<std::int32_t> ids;  // these
   };
   void add(Component component);

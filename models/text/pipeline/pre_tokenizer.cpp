@@ -97,7 +97,7 @@ std::unique_ptr<const PreTokenizer> metaspace(Component& component) {
   });
 }
 
-/// Words, and what is neither word nor white space, apart.
+/// Separates words from characters that are neither word nor white space.
 std::unique_ptr<const PreTokenizer> whitespace() {
   enum Kind : std::uint8_t { space, word, other };
   return function([](Splits& splits) {

@@ -47,14 +47,14 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
     text.replace(at, what.size(), by);
 }
 
-/// What transformers' clean_up_tokenization does.
+/// Does the work of transformers' clean_up_tokenization.
 void clean_up(std::string& text) {
   for (const char* what : {" .", " ?", " !", " ,"}) replace_all(text, what, what + 1);
   replace_all(text, " ' ", "'");
   for (const char* what : {" n't", " 'm", " 's", " 've", " 're"}) replace_all(text, what, what + 1);
 }
 
-/// Where a token of a part stands in the original.
+/// Returns the place of a part's token in the original.
 TextSpan origin_of(const Splits& splits, const Split& part, const WordToken& token) {
   const std::size_t last = part.end - 1, begin = std::min(part.begin + token.begin, last),
                     end = std::clamp(part.begin + token.end, begin + 1, part.end);

@@ -57,7 +57,7 @@ Weights attend(const Opened& problem) {
   return w;
 }
 
-/// Of q, k and v, in the type of the sums.
+/// Gradients of q, k and v, in the type of the sums.
 std::array<Tensor, 3> gradients(const Opened& problem, const Tensor& grad) {
   const Weights w = attend(problem);
   const Tensor dout = grad.to(w.q.scalar_type()), dp = at::matmul(dout, w.v.transpose(-1, -2));

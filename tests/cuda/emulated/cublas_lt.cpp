@@ -1,9 +1,10 @@
 // cuBLASLt's calls that the project makes. A product is queued on its stream and computed by LibTorch on the CPU, in
-// fp32 and rounded once. A problem has several algorithms, with other bits each: one sums from the first term on and takes
-// any alignment, the others take vectors of 16 bytes, and sum from the last term on or in parts. Which one is suggested
-// first, and which is fastest, hangs on the problem alone. What the library would refuse is refused: types, sizes that do
-// not fit, leading dimensions, alignments, an algorithm that was suggested for another problem, a workspace that is too
-// small.
+// fp32 and rounded once. A problem has several algorithms, with other bits each. One sums from the first term on and
+// takes any alignment. The others take vectors of 16 bytes, and sum from the last term on or in parts. The problem
+// alone decides which one is suggested first, and which is fastest.
+//
+// The emulation refuses what the library would refuse: types, sizes that do not fit, leading dimensions, alignments,
+// another problem's algorithm, a workspace that is too small.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <cublasLt.h>
@@ -51,7 +52,7 @@ struct Preference {
   std::uint32_t alignments[4] = {256, 256, 256, 256};  // of A, B, C, D
 };
 
-/// What cublasLtMatmulAlgo_t holds here.
+/// The emulation's contents of cublasLtMatmulAlgo_t.
 struct Algorithm {
   std::uint64_t problem, number, workspace;
   std::uint32_t alignments[5];  // that it needs, of A, B, C, D and the bias

@@ -1,15 +1,15 @@
 #pragma once
-// An emulated GPU for machines that have none: CUDA's runtime, cuBLASLt, NCCL, and LibTorch's operations on CUDA tensors,
-// in host memory. Programs of the cuda preset that link this library first run their GPU path as it is, kernels included
-// (kernel_host.h), and see devices of compute capability 9.0.
+// An emulated GPU for machines that have none: CUDA's runtime, cuBLASLt, NCCL, and LibTorch's operations on CUDA
+// tensors, in host memory. Programs of the cuda preset that link this library first run their unchanged GPU path,
+// kernels included (kernel_host.h). They see devices of compute capability 9.0.
 //
-// Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an
-// order that a seed draws among what events allow. What a program forgot to order goes wrong here often, and
-// repeatably. While no work runs, the device's memory cannot be read or written: a host that touches it is told so and
-// ended. Numbers, order and errors can be shown so; speed, and what only hardware does, cannot.
+// Work is queued per stream and done as late as the host allows: only when somebody waits or asks. A seed then draws
+// one of the orders that events allow. A missing order of two pieces of work therefore shows often, and repeatably.
+// While no work runs, the device's memory cannot be read or written. A host that touches it gets a message and ends.
+// The emulation shows numbers, order and errors. It does not show speed, and nothing that only hardware does.
 //
-// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it
-// is, 22809), ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
+// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it reports,
+// 22809), ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -25,19 +25,19 @@
 
 namespace zero::emulated {
 
-/// One chunk of work. It is begun when it is first in its stream and `ready` (none: always).
+/// One chunk of work. It begins when it is first in its stream and `ready` returns true (empty: always).
 struct Task {
   std::function<void()> run;
   std::function<bool()> ready;
 };
 
-/// A point in a stream: the latest of `recorded` marks is passed when `passed` has reached its number.
+/// A point in a stream, recorded any number of times. Its latest record is passed when `passed` has reached `recorded`.
 struct Mark {
   std::uint64_t recorded = 0, passed = 0;
   double seconds = 0;  // when it was passed, on the device's clock
 };
 
-/// While one lives, the device's memory is open: its work is being done. By whoever holds the scheduler's lock.
+/// Opens the device's memory while it lives, for work on the device. Only the holder of the scheduler's lock makes one.
 class DeviceAccess {
  public:
   DeviceAccess();
@@ -53,25 +53,25 @@ class Scheduler {
 
   void enqueue(cudaStream_t stream, Task task);
   void record(const std::shared_ptr<Mark>& mark, cudaStream_t stream);
-  /// False where CUDA refuses: a captured stream may not wait for what is not captured.
+  /// False if CUDA refuses: a captured stream may not wait for work that is not captured.
   bool wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
-  /// Runs other work, too, until the stream is empty or the mark passed.
+  /// Runs work, also of other streams, until the stream is empty or the mark is passed.
   void synchronize(cudaStream_t stream);
   void synchronize(const Mark& mark);
   void synchronize();
-  /// After some work, if there is any: whether it is done.
+  /// Runs some work, if there is any. Returns whether the stream is empty.
   bool query(cudaStream_t stream);
   bool query(const Mark& mark);
 
-  /// From now on the stream's tasks go to `into` instead, and those of streams that wait for its marks.
+  /// From now on, records the tasks of the stream, and of streams that wait for its marks, instead of running them.
   void begin_capture(cudaStream_t stream);
   std::vector<Task> end_capture(cudaStream_t stream);
   bool captures(cudaStream_t stream);
 
-  /// Of a task that runs: so long does it take, on a clock that is the device's own and repeats. Others take a microsecond.
+  /// Sets the duration of the running task, on the device's own clock, which repeats. Other tasks take a microsecond.
   void take(double seconds);
 
-  /// Work that the host does on the device's memory itself, in place of a task, once the stream is empty.
+  /// Waits until the stream is empty. Then the host itself does `work` on the device's memory.
   void run_now(cudaStream_t stream, const std::function<void()>& work);
 
  private:
@@ -82,7 +82,8 @@ class Scheduler {
 
   std::recursive_mutex lock_;
   std::map<cudaStream_t, std::deque<Task>> streams_;
-  using Captured = std::shared_ptr<std::vector<Task>>;  // of all streams of one capture, in the order of the calls
+  using Captured = std::shared_ptr<std::vector<Task>>;  // those of all streams of one capture, in the order of the
+                                                        // calls
   std::map<cudaStream_t, Captured> captured_;
   std::map<const Mark*, Captured> captured_marks_;
   std::mt19937_64 random_;
@@ -90,7 +91,7 @@ class Scheduler {
   double clock_ = 0;  // seconds
 };
 
-/// Ranges of memory that the device made or was told of.
+/// The kind of a range of memory that the device made or registered.
 enum class Place { pageable, pinned, device };
 
 class MemoryMap {
@@ -126,7 +127,7 @@ class MemoryMap {
   bool open_ = false;
 };
 
-/// Says what is not emulated, and where it was called, and ends the process.
+/// Ends the process with a message: the missing function and its caller.
 [[noreturn]] void not_emulated(const char* what);
 
 std::int64_t environment(const char* name, std::int64_t otherwise);

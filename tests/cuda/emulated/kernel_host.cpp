@@ -43,7 +43,7 @@ extern "C" void zero_switch_stack(void** left, void* entered);
 class Fiber {
  public:
   Fiber() : stack_(new std::uintptr_t[stack_words]) {
-    // As if it had been left at the entry of enter(), whose stack is aligned as a call leaves it.
+    // The stack looks as if the thread had been left at the entry of enter(): a call aligns it so.
     std::uintptr_t* top = stack_.get() + stack_words - 1;
     top -= (reinterpret_cast<std::uintptr_t>(top) / sizeof *top + 1) % 2;
     *--top = reinterpret_cast<std::uintptr_t>(&Fiber::enter);
@@ -79,9 +79,9 @@ thread_local Fiber* Fiber::current_ = nullptr;
 
 using Warp = std::vector<unsigned>;  // the numbers of its threads, in the order in which they run
 
-/// One block of a launch. A warp runs from one barrier of the block to the next before another one does, so that warps
-/// are as far apart as a GPU may let them be; its lanes meet at shuffles. A thread that reaches neither shares its
-/// fiber with the next one.
+/// One block of a launch. A warp runs from one barrier of the block to the next before another one does. Warps are
+/// thereby as far apart as a GPU may let them be. A warp's lanes meet at shuffles. A thread that reaches neither shares
+/// its fiber with the next one.
 class Block {
  public:
   Block(const Launch& launch, const std::function<void()>& body, const std::vector<Warp>& warps)

@@ -1,11 +1,11 @@
 #pragma once
-// What a .cu file needs to be compiled for the host: the threads of a block are fibers of one thread, and blocks follow
-// one another. The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one
-// to a line; it includes this file first.
+// Compiles a .cu file for the host. The threads of a block are fibers of one thread, and blocks follow one another. The
+// build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one to a line. It
+// includes this file first.
 //
-// A block's threads run one after the other, a warp from one __syncthreads() to the next before another warp, in an
-// order that changes from launch to launch. A kernel that reads what another thread has not written yet, or writes what
-// another warp has still to read, is found by its result.
+// A block's threads run one after the other. A warp runs from one __syncthreads() to the next before another warp, in
+// an order that changes from launch to launch. A kernel may wrongly read what another thread has not written yet, or
+// overwrite what another warp still has to read. Its result then differs.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>

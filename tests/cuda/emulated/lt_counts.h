@@ -1,13 +1,14 @@
 #pragma once
-// The requests to the emulated cuBLASLt and its refusals, for tests. The program may lack it, which is known at run time.
+// Counts of requests to the emulated cuBLASLt and of its refusals, for tests. A program without it sees null at
+// run time.
 
 extern "C" {
 
 struct EmulatedLtCounts {
-  long searches = 0;  // for algorithms
-  long products = 0;  // launched, those of a capture too
-  long slow = 0;      // of these, by another algorithm than the problem's fastest
-  long split = 0;     // by one that sums in several parts
+  long searches = 0;  // searches for algorithms
+  long products = 0;  // launched products, captured ones included
+  long slow = 0;      // products by another algorithm than the problem's fastest
+  long split = 0;     // products that sum in several parts
 };
 /// Null on a real GPU.
 __attribute__((weak)) const EmulatedLtCounts* zero_emulated_lt_counts();

@@ -1,7 +1,7 @@
-// NCCL's calls between the emulated devices of a node: messages are files in memory, which a rank writes when the
-// kernel begins in its stream and the others read when all are there. As NCCL does, a call on a non-blocking
-// communicator returns before its kernel is on the stream, an aborted communicator ends its kernels, and who is missing
-// is never said. Each rank adds in the order of ranks.
+// NCCL's calls between the emulated devices of a node. Messages are files in memory: a rank writes them when the kernel
+// begins in its stream, and the others read when all are there. As in NCCL, a call on a non-blocking communicator
+// returns before its kernel is on the stream, and an aborted communicator ends its kernels. No error names a missing
+// rank. Each rank adds in the order of ranks.
 #include <ATen/ATen.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -99,7 +99,7 @@ struct Message {
   std::size_t bytes = 0;
 };
 
-/// What a thread has asked for between ncclGroupStart and ncclGroupEnd.
+/// The calls of a thread between ncclGroupStart and ncclGroupEnd.
 struct Group {
   int depth = 0;
   ncclComm* comm = nullptr;

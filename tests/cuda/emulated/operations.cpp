@@ -1,6 +1,7 @@
-// LibTorch's operations on CUDA tensors, by its operations for the CPU. Every operation of the `aten` library that has
-// both gets one boxed kernel: it finds the shapes of the results with the Meta backend, makes them, and queues the
-// computation on the current stream. Views, allocation and what reads single values stay LibTorch's own.
+// LibTorch's operations on CUDA tensors, by its operations for the CPU. Every operation of the `aten` library
+// that has both gets one boxed kernel. It finds the shapes of the results with the Meta backend, makes them,
+// and queues the computation on the current stream. LibTorch's own operations stay for views, for allocation
+// and for reading single values.
 #include "tests/cuda/emulated/operations.h"
 
 #include <ATen/core/CachingHostAllocator.h>
@@ -55,7 +56,7 @@ namespace {
 using torch::jit::Stack;
 using Tensors = std::vector<at::Tensor>;
 
-/// An argument, with its tensors replaced by what `change` makes of them.
+/// An argument, with its tensors replaced by the results of `change`.
 template <class Change>
 c10::IValue changed(const c10::IValue& value, Change change) {
   if (value.isTensor()) return value.toTensor().defined() ? change(value.toTensor()) : value;
@@ -250,7 +251,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
   return self;
 }
 
-/// What only makes or names memory, or is composed of others.
+/// True for operations that only make or name memory, or are composed of others.
 bool stays(const c10::OperatorName& name, const c10::FunctionSchema& schema) {
   static const std::set<std::string> own = {"aten::empty",
                                             "aten::empty_strided",
@@ -269,7 +270,7 @@ bool stays(const c10::OperatorName& name, const c10::FunctionSchema& schema) {
   return false;
 }
 
-void register_meta(torch::Library& library) {  // what LibTorch knows no shapes of
+void register_meta(torch::Library& library) {  // operations whose shapes LibTorch does not know
   library.impl("embedding_dense_backward",
                [](const at::Tensor& grad, const at::Tensor&, c10::SymInt rows, c10::SymInt, bool) {
                  return at::empty({rows.expect_int(), grad.size(-1)}, grad.options());

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors of the emulated device as tasks see them: descriptions that own nothing. Memory that a program freed too
-// early is thus read too late here as well.
+// Tensors of the emulated device as tasks see them: descriptions that own nothing. If a program frees memory too early,
+// a task reads it too late here, as on a GPU.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -10,7 +10,7 @@ namespace zero::emulated {
 
 class Described {
  public:
-  /// A CPU tensor is kept as a copy: operations take such numbers by value.
+  /// Keeps a copy of a CPU tensor: operations take such numbers by value.
   explicit Described(const at::Tensor& tensor);
   /// The memory as a tensor of the CPU; undefined for an undefined tensor.
   at::Tensor on_cpu() const;

@@ -175,7 +175,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
   return *ms = static_cast<float>((event_of(end)->mark->seconds - event_of(begin)->mark->seconds) * 1e3), cudaSuccess;
 }
 
-// Graphs: what a stream was given, in its order.
+// Graphs: the work that a stream was given, in its order.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   return Scheduler::get().begin_capture(stream), cudaSuccess;
 }

@@ -33,7 +33,7 @@ Scheduler& Scheduler::get() {
 
 Scheduler::Scheduler() : random_(static_cast<std::uint64_t>(environment("ZERO_EMULATED_SEED", 0))) {}
 
-/// One task of one stream, drawn among those that are ready; false when none is.
+/// Runs one task of one stream, drawn among those that are ready. False if none is.
 bool Scheduler::step(std::optional<DeviceAccess>& access) {
   std::vector<std::deque<Task>*> able;
   for (auto& [stream, tasks] : streams_)

@@ -139,7 +139,7 @@ TEST_P(Kernels, RotationAndItsGradient) {
     }
 }
 
-// What is not contiguous is copied and stays.
+// A tensor that is not contiguous is copied, and keeps its values.
 TEST_P(Kernels, RotationCopiesWhatIsNotContiguous) {
   const AttentionShape shape{2, 1, 16};
   const at::Tensor all = up(values({2, 5, shape.qkv_width() + 8})), in = all.narrow(2, 0, shape.qkv_width());

@@ -1,4 +1,5 @@
-// Gradients that a GPU's matrix products accumulate, of steps of an engine, against fp64 on the CPU. Skipped without a GPU.
+// Gradients that a GPU's matrix products accumulate, of steps of an engine, against fp64 on the CPU. Skipped without a
+// GPU.
 #include <ATen/ATen.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
@@ -120,8 +121,8 @@ class FusedAccumulation : public testing::TestWithParam<std::tuple<at::ScalarTyp
   }
 };
 
-// Of one micro-batch and of three, in its own type and in fp32; each step finds the sums of the one before, or what a step
-// that overflowed has left.
+// With one micro-batch and with three, in its own type and in fp32. Each step finds the sums of the step before, or
+// those of a step that overflowed.
 TEST_P(FusedAccumulation, GivesTheGradientsOfFp64) {
   const auto& [type, c] = GetParam();
   const double allowed = type == at::kFloat ? 1e-5 : type == at::kHalf ? 1e-2 : 6e-2;

@@ -1,4 +1,4 @@
-// Types of ggml on a GPU beside the host's, to the bit. Skipped without a GPU.
+// Compares ggml's types on a GPU with the host's, to the bit. Skipped without a GPU.
 #include <ATen/ATen.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>

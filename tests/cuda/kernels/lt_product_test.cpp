@@ -56,7 +56,8 @@ at::Tensor parted(const at::Tensor& x) {
   return part.copy_(x);
 }
 
-/// Largest error of out = a b + c + bias against fp64, in units of what one rounding to its type and fp32 sums may make.
+/// Largest error of out = a b + c + bias against fp64. Its unit is the error that one rounding to its type and fp32
+/// sums may make.
 double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const at::Tensor& c = {},
              const at::Tensor& bias = {}) {
   if (out.numel() == 0) return 0;
@@ -143,8 +144,8 @@ TEST_P(LtProducts, AddToSumsInFp32) {
   EXPECT_LE(error(other, dy.t(), x, sum), 1);
 }
 
-// The first of several overwrites. What cuBLASLt does not take is LibTorch's: no terms, an out that is stored in neither
-// direction; there a product may be rounded before it is added.
+// The first of several overwrites. LibTorch computes what cuBLASLt does not take: no terms, an out that is stored in
+// neither direction. There a product may be rounded before it is added.
 TEST_P(LtProducts, OverwriteSumsInFp32) {
   const at::Tensor dy = values({96, 40}, 0), x = values({96, 24}, 1), sum = values({40, 24}, 2, at::kFloat);
   at::Tensor total = at::full_like(sum, NAN);
@@ -165,7 +166,7 @@ TEST_P(LtProducts, OverwriteSumsInFp32) {
   EXPECT_LT(((spread.to(at::kCPU, at::kDouble) - want).norm() / want.norm()).item<double>(), bits);
 }
 
-// Adapters of fused parameters write parts: what stands beside them stays.
+// Adapters of fused parameters write parts. Values next to a part stay.
 TEST_P(LtProducts, WriteThePartTheyAreGivenAlone) {
   const at::Tensor a = values({20, 32}, 0), b = values({32, 16}, 1), whole = at::zeros({20, 48}, a.options());
   at::Tensor part = whole.narrow(1, 8, 16);
@@ -236,7 +237,7 @@ class LtChoice : public LtProducts {
     LtProducts::SetUp();
     if (!IsSkipped() && !zero_emulated_lt_counts) GTEST_SKIP() << "cuBLASLt is not emulated";
   }
-  /// What happened since it was asked before.
+  /// Returns the counts since the last call.
   EmulatedLtCounts since() {
     const EmulatedLtCounts now = *zero_emulated_lt_counts(), before = std::exchange(last_, now);
     return {now.searches - before.searches, now.products - before.products, now.slow - before.slow,
@@ -266,7 +267,7 @@ TEST_P(LtChoice, IsTimedOnceAndFallsOnTheFastest) {
   EXPECT_EQ(split.size(), 2) << "the first suggestion was the fastest of all problems, or of none";
 }
 
-// What is added to is added to once.
+// A timing adds to the destination only once.
 TEST_P(LtChoice, LeavesWhatIsAddedToAsItWas) {
   LtProduct products;
   const at::Tensor a = values({32, 64}, 0), b = values({64, 56}, 1), c = values({32, 56}, 2);
@@ -339,7 +340,7 @@ TEST_P(LtChoice, OfDeterministicAlgorithmsIsTheSameEverywhere) {
   }
 }
 
-// 64 MiB are the most that a timing may take beside what is there.
+// A timing may take at most 64 MiB more.
 TEST_P(LtChoice, OfALargeSumIsTheFirstSuggestion) {
   if (GetParam() != at::kFloat) GTEST_SKIP() << "once is enough";
   LtProduct products;

@@ -1,4 +1,4 @@
-// What needs NCCL's library but no GPU.
+// Tests that need NCCL's library but no GPU.
 #include "comm/nccl/nccl_library.h"
 
 #include <gmock/gmock.h>

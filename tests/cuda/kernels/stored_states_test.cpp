@@ -1,4 +1,4 @@
-// States in fewer bytes on a GPU beside the host's, to the bit. Skipped without a GPU.
+// Compares states in fewer bytes on a GPU with the host's, to the bit. Skipped without a GPU.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/CUDAHooksInterface.h>

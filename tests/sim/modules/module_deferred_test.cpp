@@ -1,5 +1,5 @@
-// Modules that are built without memory: values as their constructors give them, the same on any processes, and never all
-// of them on one.
+// Modules that are built without memory: values as their constructors give them, the same on any processes, and never
+// all of them on one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -137,7 +137,8 @@ TEST_P(ModuleLifetime, AModelMayBeHeldAsWhatAllModelsAre) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, ModuleLifetime, ::testing::Values(0, 2, 3));
 
-// Two buffers, of which the smaller one holds either small unit: which of them lies where is a matter of what came first.
+// Two buffers, of which the smaller one holds either small unit. The order of earlier uses decides which unit
+// lies where.
 TEST(OpenUnits, AnyTwoMayBeOpenWhateverWasBefore) {
   on_ranks(2, [](const World& world) {
     Vectors net;

@@ -319,8 +319,8 @@ TEST(Misuse, RanksWithOtherBranchesAreRefusedWhereWeightsAreSharded) {
       ::testing::HasSubstr("mismatch of collectives"));
 }
 
-// A forward that ends with an exception on every rank, and a backward that does, leave a model that trains on as if they
-// had not been.
+// A forward or a backward that ends with an exception on every rank leaves a model that trains on as if nothing
+// had happened.
 TEST(Misuse, ExceptionsInTheMiddle) {
   struct Throws : torch::autograd::Function<Throws> {
     static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x * 1; }

@@ -1,5 +1,5 @@
-// Optimizers over parameters of any shape: the same steps at every stage, number of ranks and after a state is loaded, and
-// the rates that groups are given.
+// Optimizers over parameters of any shape: the same steps at every stage, number of ranks and after a state is loaded,
+// with the groups' own rates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -150,7 +150,8 @@ TEST(ModulePasses, StagesAgreeToTheLastBitInBf16) {
   for (const int stage : {1, 2, 3}) expect_equal(want, weights_of(stage));
 }
 
-// fp32: at rest a rank has a third of weights, gradients and two moments, and the buffers that weights and gradients pass.
+// fp32: at rest a rank has a third of weights, gradients and two moments, and the buffers that weights and gradients
+// pass.
 TEST(ModulePasses, ARankHoldsItsPartAndTheOpenUnits) {
   constexpr int ranks = 3, width = 96, layers = 6;
   constexpr std::int64_t unit = 4 * (width * width + width), model_bytes = layers * unit;

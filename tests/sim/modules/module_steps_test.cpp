@@ -268,7 +268,7 @@ TEST_P(ModuleSteps, AStepThatIsNotFiniteIsNotTakenAndTheNextIs) {
   });
 }
 
-// After load() an optimizer knows nothing of what it did before.
+// After load() an optimizer has forgotten all earlier steps.
 TEST_P(ModuleSteps, AnOptimizerBeginsAnewWithLoadedWeights) {
   const std::string path = ::testing::TempDir() + "zero-module-steps-" + std::to_string(::getpid()) + ".safetensors";
   const auto step = [](Model& model, ShardedOptimizer& optimizer) {

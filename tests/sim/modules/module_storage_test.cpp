@@ -1,4 +1,5 @@
-// States in fewer bytes, as the library's options have them: the same bits on any processes and at any stage, through files too.
+// States in fewer bytes, as the library's options have them: the same bits on any processes and at any stage, through
+// files too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

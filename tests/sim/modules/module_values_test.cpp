@@ -51,7 +51,7 @@ void train(Sharded<OddNet>& model, int begin, int end) {
   }
 }
 
-// As when averaged weights are swapped in for an evaluation: training continues unaffected.
+// This is an evaluation with averaged weights swapped in: training continues unaffected.
 TEST(LoadTensors, GivesValuesAndLeavesTheOptimizer) {
   for (const auto& [stage, ranks, degree] :
        std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})

@@ -1,7 +1,8 @@
 #pragma once
-// OddNet: a module with everything that makes sharding hard: a weight that two units share, a block that is run twice, a
-// branch that is not always taken, a parameter that is never used, a frozen child and a block that is frozen in part,
-// nested children, parameters of the root and of no dimension, two outputs.
+// OddNet: a module with everything that makes sharding hard.
+// - A weight that two units share, a block that is run twice, a branch that is not always taken.
+// - A parameter that is never used, a frozen child, a block that is frozen in part.
+// - Nested children, parameters of the root and of no dimension, two outputs.
 #include <torch/torch.h>
 
 namespace zero::testing {

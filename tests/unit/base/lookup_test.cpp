@@ -34,7 +34,7 @@ MemoryDisk disk_with_a_file() {
   return disk;
 }
 
-// A file that is there is neither absent nor empty, whatever the calls say.
+// An existing file is neither absent nor empty, whatever the calls say.
 TEST(Lookups, AnErrorIsNoAbsence) {
   MemoryDisk disk = disk_with_a_file();
   for (const int reason : passing) {

@@ -136,7 +136,7 @@ TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0] = {0, 5, 3}; }));  // in the middle of a block
 }
 
-// Sums of what it says must not leave 64 bits.
+// Sums of its numbers must not leave 64 bits.
 TEST(Manifest, NumbersThatNoRunReachesAreRefused) {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   const auto refused = [](const std::function<void(Manifest&)>& spoil) {

@@ -37,7 +37,7 @@ TEST(ShardReader, ReadsWholeBlocksAlone) {
                 reader.read(0, 33, 31, {values.data(), blocks.data()});
               }),
               ::testing::HasSubstr("inside a block of 32"));
-  reader.read(0, 33, 31, {values.data(), nullptr});  // of what has no blocks
+  reader.read(0, 33, 31, {values.data(), nullptr});  // a state without blocks
   EXPECT_EQ(values.front(), 33.0F);
 }
 

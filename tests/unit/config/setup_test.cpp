@@ -38,7 +38,7 @@ TEST(PrecisionOf, GradientsOfSeveralMicroBatchesAreHeldInFp32) {
   EXPECT_EQ(gradient_of({"zero.gradient_dtype=fp32"}, 4), at::kFloat);
 }
 
-// Stages and ranks agree in what results are to repeat in.
+// If results are to repeat, stages and ranks agree.
 TEST(EngineOptionsOf, FuseNoAccumulationWhereResultsAreToRepeat) {
   EXPECT_TRUE(fuses_accumulation_on_gpus(config_of({})));
   EXPECT_FALSE(fuses_accumulation_on_gpus(config_of({"job.deterministic=true"})));

@@ -1,5 +1,5 @@
-// NF4 beside bitsandbytes: codes, scales and decoded values of tests/data/nf4.safetensors (made by make_nf4.py), to the
-// bit.
+// Compares NF4 with bitsandbytes, to the bit: codes, scales and decoded values of tests/data/nf4.safetensors
+// (made by make_nf4.py).
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST_P(Bitsandbytes, QuantizesScalesToTheSameCodes) {
   }
 }
 
-// Its CPU library looks a scale up in a table of 65536 steps over [-1, 1]: what lies within half a step of the middle
+// Its CPU library looks a scale up in a table of 65536 steps over [-1, 1]. A value within half a step of the middle
 // between two entries may go to the other one.
 TEST_P(Bitsandbytes, DiffersFromItsCpuTableByHalfAStepAtMost) {
   const at::Tensor nearest = read("scale_codes_nearest"), table = read("scale_codes_cpu"), largest = read("absmax"),

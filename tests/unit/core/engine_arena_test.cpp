@@ -1,4 +1,4 @@
-// What an engine reserves of a communicator is what it then allocates there.
+// An engine allocates in a communicator's arena exactly the bytes that it reserved there.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// A group held in types of ggml: what it decodes to does not depend on the shards, vectors stay exact, what a source
-// holds in a type comes as it is, and it is small.
+// A group held in types of ggml. Decoded values do not depend on the shards, vectors stay exact, a source's own types
+// come as they are, and the group is small.
 #include "zero/core/buffers/ggml_format.h"
 
 #include <ATen/ATen.h>

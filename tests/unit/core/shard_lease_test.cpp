@@ -45,7 +45,7 @@ TEST(ShardLease, AnErrorUnderWayIsTheOneThatArrives) {
   EXPECT_EQ(store.releases(), 1);
 }
 
-// As where a cleanup takes hold of a shard although an error is on its way.
+// This is a cleanup that takes hold of a shard while an error propagates.
 TEST(ShardLease, ACleanupMayFailAndCatchIt) {
   Failing store;
   StoredShard home = store.home();

@@ -14,7 +14,7 @@ namespace {
 const std::vector<TensorSpec> tensors{{"a", {100'000}}, {"b", {63}}, {"c", {50'001}}};
 constexpr StateStorage both{.bf16_states = true, .split_master = true, .seed = 5};
 
-/// Where the tensors lie, and what is trained of a part of it: weights and gradients of all are known.
+/// Trains one rank's part of the tensors. Weights and gradients of all are given.
 class Trained {
  public:
   Trained(const Optimizer& optimizer, const FlatLayout& flat, const FlatRange& own, const at::Tensor& master)

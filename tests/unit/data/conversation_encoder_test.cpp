@@ -57,7 +57,7 @@ TEST(ConversationEncoder, MarksAnswersWithoutASpecialTokenAtTheEnd) {
     EXPECT_FALSE(unended("{{ m.content }}{{ eos_token }}\n", train_on));
   }
   EXPECT_TRUE(unended("{% generation %}{{ m.content }}{% endgeneration %}{{ eos_token }}\n"));
-  // of several answers the last one counts
+  // the last of several answers counts
   const auto last_unended = [&](const std::string& end) {
     const std::string jinja = folder.write(
         "t.jinja",

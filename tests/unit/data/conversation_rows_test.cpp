@@ -199,7 +199,7 @@ TEST(ConversationRows, AListGivesTheSameRowsAsLines) {
   EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("d.json", "[]")); }), HasSubstr("no example"));
 }
 
-// A file of several chunks: the rows are those of the examples one by one, the file is tokenised once for all ranks,
+// A file of several chunks: the rows are those of the examples one by one. The file is tokenised once for all ranks,
 // and again when something changed that ids or masks depend on.
 TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
   const TemporaryFolder folder, chats;

@@ -40,7 +40,7 @@ TEST(Conversation, RecognisesShapesByTheirKeys) {
   EXPECT_EQ(plain.text, "té");
 }
 
-/// As in a table that joins several data sets.
+/// This happens in a table that joins several data sets.
 TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
   const std::string nulls =

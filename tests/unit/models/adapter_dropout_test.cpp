@@ -1,4 +1,5 @@
-// The dropout of a model's adapters: each draws its own, the same in backward as in forward, and another one in each step.
+// The dropout of a model's adapters: each draws its own, the same in backward as in forward, and another one in each
+// step.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 

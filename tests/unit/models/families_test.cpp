@@ -1,5 +1,5 @@
-// Every family: what its config.json may say, and that documents in a row, caches and padding change no result. Its values
-// are compared with transformers' by tests/sim/golden_test.cpp.
+// Every family: what its config.json may say, and that documents in a row, caches and padding change no result. Its
+// values are compared with transformers' by tests/sim/golden_test.cpp.
 #include "models/families/families.h"
 
 #include <gmock/gmock.h>

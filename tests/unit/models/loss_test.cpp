@@ -49,7 +49,7 @@ struct Found {
 
 constexpr double brought = 0.125;  // the gradient of the loss
 
-/// By the head, which is told `told` as the gradient of the loss.
+/// Computes the loss by the head, which gets `told` as the gradient of the loss.
 Found by_chunks(const Bench& bench, const Loss& loss, std::int64_t bytes, double told = brought) {
   const at::Tensor x = bench.x.clone().set_requires_grad(true), norm = bench.norm.clone().set_requires_grad(true),
                    output = bench.output.clone().set_requires_grad(true);

@@ -25,7 +25,7 @@ constexpr Shape shapes[] = {{1, 1, 1},  {1, 16, 4}, {2, 17, 5},     {3, 100, 33}
                             {8, 31, 9}, {9, 31, 9}, {64, 128, 96},  {300, 5000, 3},  {5, 0, 4},
                             {0, 8, 4},  {4, 8, 0},  {3, 2048, 700}, {70, 17000, 66}, {1100, 9, 1030}};
 
-/// Largest error against fp64, in units of what rounding may make of the sum of the sizes of its terms.
+/// Largest error against fp64. Its unit is the rounding error of the sum of the sizes of its terms.
 double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const at::Tensor& before) {
   if (out.numel() == 0) return 0;
   const at::Tensor wide_a = a.to(at::kDouble), wide_b = b.to(at::kDouble);

@@ -93,7 +93,7 @@ TEST(ModelConfig, WritesWhatItReadsAgain) {
   EXPECT_FALSE(again.bos_token_id);
 }
 
-/// As in files written for readers of both names.
+/// This happens in files written for readers of both names.
 TEST(ModelConfig, TakesRopeFieldsThatSayTheSameTwice) {
   for (const char* rope : {R"("rope_theta": 1e6, "rope_scaling": {"type": "linear", "factor": 2.0}, )"
                            R"("rope_parameters": {"rope_theta": 1e6, "rope_type": "linear", "factor": 2})",

@@ -1,5 +1,5 @@
-// Every operator of the library `zero`, called by its name with arguments that it does not take: it says so in a sentence
-// of its own, and the process lives on.
+// Every operator of the library `zero`, called by its name with arguments that it does not take. It refuses them with a
+// sentence of its own, and the process lives on.
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -227,7 +227,7 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
        {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora",
         "alora_invocation_tokens", "arrow_config", "velora_config", "monteclora_config", "kasa_config"})
     EXPECT_THAT(refused(key, true), HasSubstr(std::string("\"") + key + "\" = true is not supported"));
-  // of keys that nobody knew when this was written only "off" is known
+  // for a key that is unknown here, only "off" has a known meaning
   for (const nlohmann::json& on :
        {nlohmann::json(true), nlohmann::json(1), nlohmann::json("x"), nlohmann::json({{"a", 1}})})
     EXPECT_THAT(refused("use_tomorrow", on), HasSubstr("\"use_tomorrow\""));

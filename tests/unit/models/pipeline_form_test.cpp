@@ -1,4 +1,4 @@
-// A tokenizer.json in a GGUF file: which of llama.cpp's rules it follows, what is refused, and the resulting keys.
+// A tokenizer.json in a GGUF file: llama.cpp's rules for it, refusals, and the resulting keys.
 // benchmarks/compare_llama_cpp shows that llama.cpp finds the same ids with them.
 #include "models/formats/gguf/tokenizer/pipeline_form.h"
 
@@ -30,8 +30,8 @@ json file_of(const std::string& name) { return json::parse(read_text_file(pipeli
 
 bool is_lost(const std::string& piece) { return piece.size() > 1 && piece.find_first_of("\n\t") != std::string::npos; }
 
-/// Names pieces with newlines and tabs anew, each by one character, and leaves out what merges them: to Mistral's tokenizer
-/// of the tests newlines and tabs are bytes, so that no such piece ever comes.
+/// Renames pieces with newlines and tabs, each to one character, and leaves out the merges to them. For Mistral's
+/// tokenizer in the tests newlines and tabs are bytes, so no such piece ever occurs.
 void without_lost_pieces(json& file) {
   json vocabulary = json::object(), merges = json::array();
   for (const auto& [piece, id] : file["model"]["vocab"].items()) {

@@ -39,7 +39,7 @@ inline void share_with_borrowers(Model& model) {
     }
 }
 
-/// Random weights of the same values in every type.
+/// Random weights, the same values in every type.
 inline Model with_random_weights(Model model, at::ScalarType type) {
   hold_parameters(model, type);
   std::uint64_t seed = 1;
@@ -80,7 +80,7 @@ inline at::Tensor run_logits(Model& model, const Batch& batch, KvCache* cache = 
   return logits_of(*model.units.back(), run_to_head(model, context), context);
 }
 
-/// Gradient of scale * loss by name of the outside world's tensors; a borrower's is added to its owner's.
+/// The gradients of scale * loss, by the names of files. A borrower's gradient is added to its owner's.
 inline std::map<std::string, at::Tensor> gradients(Model& model, const at::Tensor& loss, double scale = 1) {
   std::vector<at::Tensor> leaves;
   for (auto& unit : model.units) {

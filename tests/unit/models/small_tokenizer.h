@@ -36,7 +36,7 @@ inline std::string small_tokenizer_model() {
   piece("\u2581", 1);
   for (char letter = 'a'; letter <= 'z'; ++letter) piece(std::string(1, letter), 1);
   for (const char* content : {"|", "<", ">", "[", "]", "/", "\n", ".", "_"}) piece(content, 1);
-  field(model, 2, std::string("\x18\x02\x98\x02\x01", 5));      // BPE, with bytes for what is no piece
+  field(model, 2, std::string("\x18\x02\x98\x02\x01", 5));      // BPE, with bytes for characters without a piece
   field(model, 3, std::string("\x18\x01\x20\x00\x28\x01", 6));  // a space in front, no other blanks touched
   return model;
 }

@@ -127,8 +127,8 @@ TEST(CpuAllocator, TrimGivesBackAllThatIsFree) {
   static_cast<char*>(kept.get())[10 * mib - 1] = 1;
 }
 
-/// One step of training as the pool sees it: weights and states stay, activations pile up through the forward and go in
-/// the backward in reverse, among temporaries of odd sizes; sequence lengths differ from step to step.
+/// One step of training as the pool sees it: weights and states stay. Activations pile up through the forward and go in
+/// the backward in reverse, among temporaries of odd sizes. Sequence lengths differ from step to step.
 TEST(CpuAllocator, PagesStayNearTheBytesInUse) {
   CpuAllocator allocator(small_options());
   std::mt19937 random(7);

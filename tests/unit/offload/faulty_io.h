@@ -8,7 +8,7 @@
 namespace zero {
 
 struct FaultPlan {
-  int shorten_every = 0;  // every so many transfers move a part only
+  int shorten_every = 0;  // one in that many transfers moves only a part
   int fail_at = 0;        // this transfer, counted from 1, fails
   int fail_with = 0;      // with this errno
   int count = 0;

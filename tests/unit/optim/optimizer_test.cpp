@@ -99,7 +99,7 @@ TEST(OptimizerSet, AnOptimizersOwnRateIsTheFirstAboveZero) {
   EXPECT_EQ(set.own_lr(0, {2, 0.5}), 2);
 }
 
-// The rate of matrices is none of what AdamW takes beside them.
+// The rate of a group's matrices does not apply to the tensors that AdamW takes.
 TEST(OptimizerSet, AMuonGroupsRateIsOfItsMatrices) {
   for (const bool muon_run : {false, true}) {
     OptimizerOptions options = optimizer_row(muon_run ? "muon" : "adamw").defaults;

@@ -1,4 +1,5 @@
-// Every optimizer takes the steps of its publication (tests/data/make_optimizers.py), on tensors of no to four dimensions.
+// Every optimizer takes the steps of its publication (tests/data/make_optimizers.py), on tensors of no to four
+// dimensions.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -176,7 +177,7 @@ TEST(PublishedOptimizer, IsThereForEachOfTheTable) {
         << row.name;
 }
 
-// The momentum of large gradients, beside a small one whose scale makes fp16 hold it.
+// The momentum of large gradients, next to a small one whose scale makes fp16 hold it.
 TEST(Muon, DirectionsThatFp16DoesNotHoldAreThoseOfFp32) {
   const OptimizerOptions options{{.lr = 0.1, .weight_decay = 0, .momentum = 0.95}, "muon"};
   const auto optimizer = optimizer_row("muon").make(options);

@@ -24,7 +24,7 @@ inline TensorSketch sketched(const std::vector<double>& values) {
   return sketch;
 }
 
-/// How a made run is unlike the true one.
+/// The errors of a made run.
 struct Errors {
   double noise = 0;           // relative, at random, in everything
   std::uint64_t seed = 0;     // of the noise

@@ -16,8 +16,8 @@ using testing::sketched;
 constexpr double step_size = 1e-3;
 constexpr std::size_t tensors = 40, elements = 128;
 
-/// Two steps by the signs of gradients, from weights of 0: of each tensor those elements go the other way in the first one that
-/// `flips` names, and all are off by `error` of the way.
+/// Two steps by the signs of gradients, from weights of 0. In the first step, the elements that `flips` names for a
+/// tensor go the other way. All elements are off by `error` of the way.
 RunRecord sign_steps(const std::vector<std::set<std::size_t>>& flips, double error = 0, double gradient_noise = 1e-2) {
   RunRecord run;
   for (std::int64_t step = 0; step <= 2; ++step) {
@@ -103,7 +103,7 @@ TEST(SignFlips, ManyAreNot) {
   EXPECT_NE(parting->why.find("elements that go the other way"), std::string::npos) << parting->why;
 }
 
-// As far from the reference as three sign flips are.
+// The distance equals that of three sign flips.
 TEST(SignFlips, AnErrorInAllElementsIsNotTakenForThem) {
   const Signs signs;
   const std::optional<Parting> parting = signs.parting(sign_steps({}, 0.5));

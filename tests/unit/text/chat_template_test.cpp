@@ -145,7 +145,7 @@ TEST(ChatTemplate, LoadsFromADirectory) {
               HasSubstr("data.chat_template own.jinja.not: is not known, and no file"));
   EXPECT_TRUE(ChatTemplate::is_choice(own) && ChatTemplate::is_choice("tinyllama"));
   EXPECT_FALSE(ChatTemplate::is_choice(folder) || ChatTemplate::is_choice(""));
-  // what no file names is <s> to LlamaTokenizer, and nothing to a tokenizer.json
+  // a token that no file names is <s> to LlamaTokenizer, and absent to a tokenizer.json
   write("chat_template.jinja", "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}");
   write("tokenizer_config.json", "{}");
   EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "<s>a</s>");

@@ -112,7 +112,7 @@ TEST_F(LostText, ThoughtsOfTheLastAnswerAreWrittenOrRefused) {
   EXPECT_EQ(why(writing(cuts_earlier), {user, thinks, user, thinks}), "");
   EXPECT_EQ(why(writing(cuts_earlier), {user, thinks, user, answer}), "");
   EXPECT_EQ(why(writing(cuts), {user, {"assistant", "<think>\n\n</think>\n\nQuatre."}}), "") << "no thoughts in it";
-  // As Qwen 3's template splits it.
+  // Splits as Qwen 3's template does.
   const std::string apart =
       "{% if '</think>' in c %}<think>{{ c.split('</think>')[0].split('<think>')[-1].strip() }}</think>{{ c.split('</think>')[-1].lstrip() }}{% else %}{{ c }}{% endif %}";
   EXPECT_EQ(why(writing(apart), {user, thinks}), "");
@@ -185,7 +185,7 @@ TEST_F(LostText, CallsAndTheirArgumentsAreWrittenOrRefused) {
   EXPECT_THAT(why(names, {user, calls}), HasSubstr("message 2: the arguments of \"tool_calls\" would be lost"));
   EXPECT_THAT(why(arguments, {user, calls}), HasSubstr("message 2: the name of \"tool_calls\" would be lost"));
   EXPECT_EQ(why(all, {user, calls}), "") << "the arguments that it knows";
-  // of several calls each counts, with arguments as objects and as JSON text
+  // each of several calls counts, with arguments as objects and as JSON text
   for (const std::string quote : {"", "\\\""}) {
     const auto call = [&](const std::string& city) {
       const std::string object =

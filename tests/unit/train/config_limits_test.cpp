@@ -43,7 +43,7 @@ std::string base(const std::string& model) {
 }
 const std::string with_preset = base("[model]\npreset = \"llama-tiny\"\n");
 
-// As zero_train --dry-run goes about it. The message of a refusal; empty when all was accepted.
+// Does what zero_train --dry-run does. Returns the message of a refusal; empty if all was accepted.
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides) {
   try {
     Config config = parse_config(text, "c.toml", overrides);

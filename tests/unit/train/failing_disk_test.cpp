@@ -1,5 +1,5 @@
-// Each call that a run makes to its disk fails in turn, those that only look included, with the errors of file servers and
-// of nodes that run short. No checkpoint that was written is lost or renamed, and no line of the records.
+// Each call that a run makes to its disk fails in turn, lookups included, with the errors of file servers and of nodes
+// that run short. No checkpoint that was written is lost or renamed, and no line of the records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

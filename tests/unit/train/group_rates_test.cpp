@@ -5,7 +5,8 @@
 namespace zero::testing {
 namespace {
 
-// A group of all tensors is the run at the group's rate: in the warm-up, in the decay, and beside a run that stands still.
+// A group of all tensors is the run at the group's rate: in the warm-up, in the decay, and while the run's own
+// rate is 0.
 TEST(GroupRates, FollowTheScheduleWhateverTheRunsRate) {
   const auto weights = [](const std::string& run_lr, const std::string& groups) {
     BenchRun run{.settings = {"optimizer.lr=" + run_lr, "lr_scheduler.type=\"cosine\"", "lr_scheduler.warmup_steps=3"}};

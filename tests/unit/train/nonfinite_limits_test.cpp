@@ -1,5 +1,5 @@
-// Runs with steps that are not finite, at their edges: which step is to blame, how often a run skips and goes back, what
-// is saved, and that a run which was killed and goes on does the same again.
+// Runs with steps that are not finite, at their edges: the step to blame, how often a run skips and goes back, and the
+// checkpoints. A run that was killed and resumed does the same again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class NonfiniteLimits : public ::testing::TestWithParam<int> {
  protected:
   void TearDown() override { std::filesystem::remove(metrics_); }
 
-  /// Of the parameter's stage, with accumulation, on two ranks.
+  /// Runs at the parameter's stage, with accumulation, on two ranks.
   BenchRun run(const std::string& choice, std::int64_t steps = 10) const {
     BenchRun run;
     run.ranks = 2;
@@ -85,8 +85,8 @@ TEST_P(NonfiniteLimits, OneBeforeACheckpointOrAtTheEndIsUndoneAndNeverSaved) {
   }
 }
 
-// An embedding's row that no step reads: the states are looked at when a checkpoint of step 6 is due, and the steps before
-// it are done again.
+// An embedding's row that no step reads. The states are checked when a checkpoint of step 6 is due, and the steps
+// before it are done again.
 TEST_P(NonfiniteLimits, AnUpdateWhoseHarmIsSeenLaterIsFoundWhenTheStepsAreDoneAgain) {
   BenchRun run = this->run("rollback");
   plant_harm(run, 4, 0, "model.embed_tokens.weight", with_last(-1e35));
@@ -309,7 +309,7 @@ TEST_P(NonfiniteLimits, ANonFiniteLossIsReportedWithRankAndRows) {
     }
 }
 
-// What goes back, goes back with its loss scale: an overflow before the failure is met twice, and halves it once.
+// A run that goes back restores its loss scale: an overflow before the failure is met twice, and halves it once.
 TEST_P(NonfiniteLimits, TheLossScaleGoesBackToo) {
   std::map<std::string, at::Tensor> weights;
   std::vector<nlohmann::json> lines;

@@ -1,4 +1,4 @@
-// Real conversations, read as zero_train reads them: packed into rows and each in a row of its own, they give the
+// Real conversations, read as zero_train reads them. Packed into rows, or each in a row of its own, they give the
 // adapters of a LoRA run the same gradients.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a resumed run must share with its checkpoint: everything that shapes an id or a mask, and nothing that does not.
+// The settings that a resumed run must share with its checkpoint: exactly those that shape an id or a mask.
 #include "zero/train/resume_settings.h"
 
 #include <gmock/gmock.h>
@@ -205,7 +205,7 @@ TEST(ResumeSettings, AllDifferencesAreReportedAtOnce) {
   EXPECT_EQ(accepted_changes(config, now, then, {"training.seed", "data.shuffle"}), "training.seed 0 -> 3");
 }
 
-// What follows from its name is not told, and nothing is offered that the states would refuse.
+// Settings that follow from its name are not reported, and no change is offered that the states would refuse.
 TEST(ResumeSettings, AnotherOptimizerIsReportedByName) {
   const Settings then{{"optimizer.betas", "[0.9, 0.95]"}, {"optimizer.eps", "1e-08"}, {"optimizer.name", "\"adamw\""}},
       now{{"optimizer.betas", "[0.9, 0.99]"}, {"optimizer.name", "\"lion\""}};

@@ -1,4 +1,4 @@
-// What a run that goes on takes up beside its states, and whose clock saves it.
+// Resumed runs continue their seconds and their dropout. Rank 0's clock decides when a run is saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -123,7 +123,7 @@ TEST(RunClock, ACheckpointThatIsWrittenWithinAStepIsNoLongerThanItTook) {
   run.step(300);
   run.clock.saves_behind(false, seconds(2));
   while (!run.clock.end_is_due()) run.step(300);
-  EXPECT_EQ(run.now - Time(seconds(90)), seconds(10 + 12 * 300));  // what is left: a step and 90 s
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(10 + 12 * 300));  // the rest: a step and 90 s
 }
 
 // 400 s: a reserve of 20 s and steps of 10. A copy that was taken is no checkpoint that was written.

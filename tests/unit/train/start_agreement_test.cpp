@@ -34,7 +34,7 @@ TEST(StartAgreement, ReportsDifferencesAndTheirRanks) {
   });
 }
 
-// The name of a file that lies beside a model may be of any bytes.
+// The name of a file next to a model may consist of any bytes.
 TEST(StartAgreement, TakesNamesThatAreNoText) {
   const std::vector<StartFact> facts{{"the file caf\xe9.txt", "4 bytes"}};
   SimWorld(3).run([&](Communicator& ranks, int) { check_same_start(facts, ranks); });

@@ -91,7 +91,7 @@ SampleOrder order_of(const Config& config, const BatchArithmetic& batch) {
   return SampleOrder({rows, batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
 }
 
-/// What a rank trains with.
+/// The parts that a rank trains with.
 struct Rank {
   Rank(const BenchRun& run, const Config& config, Communicator& communicator)
       : batch(BatchArithmetic::of(config, run.ranks)),
@@ -142,7 +142,7 @@ std::map<std::string, at::Tensor> weights_of(Engine& engine) {
 
 namespace {
 
-/// As train_run() does it; the position is that of a checkpoint, where there is one.
+/// Does what train_run() does. The position is a checkpoint's, if there is one.
 std::unique_ptr<MetricsWriter> begin_in_folder(const BenchRun& run, const Config& config, Engine& engine,
                                                CheckpointFolders& folders, const std::shared_ptr<FileCalls>& calls,
                                                Communicator& ranks, std::optional<RunPosition>& position) {

@@ -1,6 +1,6 @@
 #pragma once
-// Whole trainings on simulated ranks, by zero/train/training.h, with faults planted in gradients of chosen rows of the data and
-// checkpoints on a disk in memory.
+// Whole trainings on simulated ranks, by zero/train/training.h, with faults planted in gradients of chosen rows of the
+// data and checkpoints on a disk in memory.
 #include <ATen/ATen.h>
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace zero::testing {
 
-/// What the gradient of a parameter becomes in the micro-batch with a row; local_batch_size is 1.
+/// A change of a parameter's gradient in the micro-batch with a row; local_batch_size is 1.
 struct Plant {
   std::int64_t row = 0;
   int unit = 0;
-  int parameter = 0;  // among those of the unit that are trained
+  int parameter = 0;  // index among the trained ones of the unit
   std::function<at::Tensor(const at::Tensor& gradient)> change;
 };
 
@@ -40,8 +40,8 @@ struct BenchRun {
   std::int64_t validation_rows = 0;                                  // 0: there are no validation data
   std::function<void(std::int64_t row)> before_validation_row = {};  // like before_row
   std::string metrics = {};                                          // path; empty: none
-  CallPlan* first_ranks_disk = nullptr;                              // what happens to the calls of the first rank
-  CallPlan* last_ranks_disk = nullptr;                               // and of the last one
+  CallPlan* first_ranks_disk = nullptr;                              // plan for the calls of the first rank
+  CallPlan* last_ranks_disk = nullptr;                               // plan for the calls of the last rank
   // The run begins and ends in its folder /disk/run as zero_train does: checks, mark, configuration, records, result.
   bool has_folder = false;
   // The clock of a rank, called by that rank; empty: no clock saves or ends the run.
@@ -60,13 +60,13 @@ struct BenchResult {
 /// A run of the training loop, with checkpoints below /disk/run/checkpoints.
 BenchResult train(const BenchRun& run, MemoryDisk& disk);
 
-/// The same training by a plain loop without any of the loop's remedies, in which some steps (from 1) are not taken.
+/// Trains the same by a plain loop without the training loop's remedies. It leaves out `steps` (from 1).
 std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& steps, const BenchRun& run);
 
-/// A row of a step, from 1, that `rank` has in its micro-batch.
+/// A row of step `step` (from 1) in a micro-batch of `rank`.
 std::int64_t row_of(const BenchRun& run, std::int64_t step, int rank, int micro_batch);
 
-/// The last number of the gradient is another one.
+/// Sets the last number of a gradient to `value`.
 std::function<at::Tensor(const at::Tensor&)> with_last(double value);
 
 void expect_equal(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b);

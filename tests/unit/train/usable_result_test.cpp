@@ -57,7 +57,7 @@ TEST(UsableResult, ARunThatEndsInAsManySkippedStepsAsThereMayBeFails) {
   }
 }
 
-// What was trained is not lost to a disk that is gone when the weights are tried.
+// Trained states are not lost to a disk that is gone when the weights are tried.
 TEST(UsableResult, DataThatCannotBeReadAgainAreAWarning) {
   BenchRun run = run_of(3, "stop");
   run.before_row = [last = row_of(run, 3, 1, 0), reads = 0](std::int64_t row) mutable {

@@ -1,5 +1,5 @@
-// Validations that are left before their end: nothing that was trained is at risk, and the run that goes on has the
-// records of the undisturbed one.
+// Validations that end early. Nothing that was trained is at risk, and the resumed run has the records of an
+// undisturbed one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ class ValidationRuns : public ::testing::Test {
     return lines;
   }
 
-  /// What an undisturbed run leaves, of which `found` and the metrics in `name` are to be a repetition.
+  /// Expects that `found` and the metrics in `name` repeat those of an undisturbed run.
   void expect_undisturbed(const BenchResult& found, const std::string& name) const {
     MemoryDisk disk("/disk");
     const BenchResult whole = train(run("undisturbed"), disk);
@@ -75,7 +75,8 @@ bool holds(const MemoryDisk& disk, const std::string& path) {
   return std::find(files.begin(), files.end(), path) != files.end();
 }
 
-// Each row takes ten seconds of 80, of which 24 are kept: after the third part of the first validation nothing more fits.
+// Each row takes ten seconds of 80, of which 24 are kept: after the third part of the first validation nothing more
+// fits.
 TEST_F(ValidationRuns, TheClockEndsTheRunBetweenTwoParts) {
   BenchRun first = run("metrics", {"job.time_limit=01:20"});
   const auto count = [](std::int64_t) { ++rows_read; };

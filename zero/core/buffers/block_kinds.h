@@ -1,5 +1,5 @@
 #pragma once
-// BlockKinds: a flat vector in blocks of equal size, and how each is written. Formats of blocks are cut by it.
+// BlockKinds: a flat vector in blocks of equal size, each with a kind. The formats of blocks divide the vector by kind.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -18,11 +18,11 @@ class BlockKinds {
  public:
   static constexpr int plain = 0;
 
-  /// A block is of the kind of the tensors in it, and plain where these differ. Padding goes with what stands before
-  /// it. The layout's length is whole blocks.
+  /// A block has the kind of the tensors in it. If their kinds differ, it is plain. Padding has the kind of the tensor
+  /// in front of it. The layout's length is a multiple of `block` elements.
   BlockKinds(const FlatLayout& layout, std::int64_t block, const std::function<int(const TensorSpec&)>& kind_of);
 
-  /// Blocks [begin, end) in ranges of one kind, ascending, without a gap.
+  /// Blocks [begin, end) as ranges of one kind, ascending and without a gap.
   std::vector<BlockRange> within(std::int64_t begin, std::int64_t end) const;
 
  private:

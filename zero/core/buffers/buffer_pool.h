@@ -1,10 +1,9 @@
 #pragma once
-// BufferPool: a few buffers, allocated once, that groups borrow in turn: addresses repeat every step, and no memory is
-// allocated or faulted in inside the training loop.
+// BufferPool: a few buffers, allocated once, that groups borrow in turn. Their addresses repeat every step, and the
+// training loop neither allocates nor faults in memory.
 //
-// Where streams run beside each other a buffer has two events: 'free', set by the stream that read it last, and
-// 'filled', set by the one that wrote it. Whoever acquires a buffer waits for the first, whoever reads it for the
-// second.
+// With several streams a buffer has two events. The stream that read it last sets 'free', and acquire() waits for that.
+// The stream that wrote it sets 'filled', and readers wait for that.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -17,17 +16,19 @@ namespace zero {
 
 class BufferPool {
  public:
-  /// Takes buffers of these sizes in bytes from the communicator, on whose collectives they will be used.
+  /// Takes buffers of these sizes in bytes from the communicator whose collectives will use them.
   BufferPool(Communicator& communicator, const std::vector<std::int64_t>& sizes);
 
-  /// Index of the smallest free buffer that holds `bytes`, of equal ones the longest free. A pool without one is a
-  /// broken invariant of the engine. The current stream waits until the buffer has been read.
+  /// Returns the index of the smallest free buffer that holds `bytes`; among equal ones, the one that has been free
+  /// longest. Throws InternalError if there is none: the engine sizes the pool. The current stream waits until the
+  /// buffer has been read.
   int acquire(std::int64_t bytes);
   bool has_room(std::int64_t bytes) const;
-  /// The current stream has issued all that reads the buffer.
+  /// Call it when the current stream has issued everything that reads the buffer.
   void release(int buffer);
 
-  /// The current stream has issued all that writes the buffer; it waits for that.
+  /// Call mark_filled() when the current stream has issued everything that writes the buffer. await_filled() makes the
+  /// current stream wait for that.
   void mark_filled(int buffer) { buffers_.at(buffer).filled.set(); }
   void await_filled(int buffer) const { buffers_.at(buffer).filled.wait(); }
 

@@ -1,7 +1,7 @@
 #pragma once
-// FlatLayout: where each tensor of a group lies in one flat vector, and which part of the vector each rank owns.
-// Integers only. The vector is cut into equal shards; re-sharding a checkpoint needs nothing but the overlap of two
-// layouts.
+// FlatLayout: the place of each tensor of a group in one flat vector, and the part of the vector that each rank owns.
+// It holds integers only. The vector is cut into equal shards. To re-shard a checkpoint, the overlap of two layouts is
+// enough.
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace zero {
 struct FlatTensor {
   TensorSpec spec;
   std::int64_t offset = 0;  // of its first element
-  int parameter = 0;        // index of the leaf that it is a part of
+  int parameter = 0;        // index of the leaf that contains it
 };
 
 /// The part of one tensor that lies in one range of the flat vector.
@@ -31,8 +31,8 @@ struct FlatRange {
 
 class FlatLayout {
  public:
-  /// Lays the parameters out in order. Parts of one parameter stand side by side without padding; every parameter
-  /// starts at a multiple of `alignment` elements, and the length is padded so that each of the `shards` shards is one
+  /// Lays the parameters out in order. Parts of one parameter follow each other without padding. Every parameter starts
+  /// at a multiple of `alignment` elements. The length is padded so that each of the `shards` shards is such a multiple
   /// too.
   FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment = 32);
 
@@ -41,14 +41,14 @@ class FlatLayout {
 
   int shards() const { return shards_; }
   std::int64_t numel() const { return numel_; }      // with padding
-  std::int64_t used_numel() const { return used_; }  // without
+  std::int64_t used_numel() const { return used_; }  // without padding
   std::int64_t shard_numel() const { return numel_ / shards_; }
   std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
 
   /// The layout of the group that another rank of the tensor axis holds.
   FlatLayout of_rank(int rank) const;
 
-  /// The slices of tensors inside [begin, begin + count), in order of offset; padding is in none.
+  /// The slices of tensors inside [begin, begin + count), in order of offset. No slice contains padding.
   std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
 
  private:

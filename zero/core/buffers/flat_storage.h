@@ -1,10 +1,10 @@
 #pragma once
 // FlatStorage: a flat tensor whose memory comes and goes while views of it stay alive.
 //
-// The one unsafe trick of the project, kept in this file. A module's parameters and all that autograd saved of them are
-// views that share one StorageImpl. Taking the memory away from that StorageImpl, and giving it other memory later,
-// brings all of them back to life at once; nothing is copied and no tensor object is replaced. Autograd's version
-// counters do not notice, since the memory is written through raw collectives and never through a variable.
+// This is the one unsafe trick of the project, kept in this file. A module's parameters, and all that autograd saved of
+// them, are views of one StorageImpl. Taking that StorageImpl's memory away empties all of them at once, and giving it
+// memory again brings all of them back. Nothing is copied and no tensor object is replaced. Autograd's version counters
+// do not change, because raw collectives write the memory, never a variable.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -18,19 +18,20 @@ class FlatStorage {
   /// A 1-D tensor of `numel` elements without memory.
   FlatStorage(std::int64_t numel, at::ScalarType type, at::Device device);
 
-  /// The flat tensor. Only views may be made of it while it is detached: never read it then. Views must be made while
-  /// memory is attached, since LibTorch checks their bounds against it.
+  /// The flat tensor. While it is detached, never read it. Make views while memory is attached: LibTorch checks their
+  /// bounds against it.
   const at::Tensor& tensor() const { return tensor_; }
   bool attached() const { return attached_; }
   std::int64_t bytes() const { return bytes_; }
 
-  /// Marks the storage: owner_of() finds `owner` in whatever shares it, with memory and without; raw pointers to it are
-  /// refused while it has none (with LibTorch from 2.13 on). Before memory is lent for the first time.
+  /// Marks the storage, so that owner_of() finds `owner` in every tensor that shares it, with memory and without. While
+  /// it has no memory, LibTorch refuses raw pointers to it (from 2.13 on). Call it before memory is lent for the first
+  /// time.
   void watch(const void* owner);
-  /// Who watches the tensor's storage; null: nobody.
+  /// Returns the watcher of the tensor's storage, or null.
   static const void* owner_of(const at::Tensor& tensor);
 
-  /// Lends memory of at least bytes(); it stays the property of the caller, who keeps it until detach().
+  /// Lends memory of at least bytes() bytes. The caller owns it and keeps it until detach().
   void attach(void* memory);
   void detach();
 
@@ -43,7 +44,8 @@ class FlatStorage {
   bool attached_ = false;
 };
 
-/// The tensor object has the data of another one from now on (set_data()). One may be on Meta, which LibTorch refuses.
+/// Gives the tensor object the data of another tensor from now on (set_data()). One of the two may be on Meta, which
+/// set_data() itself refuses.
 void point_at(const at::Tensor& tensor, const at::Tensor& data);
 
 }  // namespace zero

@@ -1,8 +1,8 @@
 #pragma once
-// GgmlFormat: frozen weights in types of ggml (Q8_0, Q4_0, F16, ...): 8-bit bases, and bases that a GGUF file holds. The
-// flat vector is cut into the layout's shards; of each, tensors are held in their types, runs of one type after the
-// other, and what has none in the compute type. Shards are equally long in bytes. Blocks lie inside rows of tensors:
-// what they hold does not depend on the ranks.
+// GgmlFormat: frozen weights in types of ggml (Q8_0, Q4_0, F16, ...), for 8-bit bases and for bases from a GGUF file.
+// The flat vector is cut into the layout's shards. A shard holds its tensors in their types, run after run of one type,
+// and all else in the compute type. Shards are equally long in bytes. Blocks lie inside rows of tensors, so their
+// contents do not depend on the ranks.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,8 +23,8 @@ bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
 
 class GgmlFormat final : public WireFormat {
  public:
-  /// The layout's alignment must be a multiple of q8_block. `shards`: those of the layout, or 1 where ranks hold it
-  /// whole. Only types of has_whole_blocks() are given. `device`: that decodes.
+  /// The layout's alignment must be a multiple of q8_block. `shards`: the layout's, or 1 if ranks hold the vector
+  /// whole. `type_of` must return only types of has_whole_blocks(). `device`: decodes.
   GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& type_of, at::ScalarType compute,
              at::Device device = at::kCPU);
 
@@ -49,7 +49,7 @@ class GgmlFormat final : public WireFormat {
   std::int64_t shard_numel_ = 0, shard_bytes_ = 0;
   std::vector<std::vector<Run>> shards_;
   std::unique_ptr<DeviceGgml> device_;  // null: the host decodes
-  at::Tensor table_;                    // of the device: all runs of all shards
+  at::Tensor table_;                    // on the device: all runs of all shards
 };
 
 }  // namespace zero

@@ -1,10 +1,11 @@
 #pragma once
-// GradientBuffer: the gradients of a group, from the leaves' to the sum over ranks.
+// GradientBuffer: the gradients of a group, from the leaves to the sum over ranks.
 //
-// Held whole, micro-batches are added up and summed over ranks once a step, onto the part that this rank is in charge
-// of. Divided, each micro-batch is packed into a passing buffer and summed onto the part that is held. Summed in order,
-// each micro-batch is summed over ranks at every stage, and micro-batches are along a tree: together the tree over all of
-// them, those of a turn side by side by rank, if the ranks are a power of two.
+// - Resident: the leaves' gradients of all micro-batches are added up. Once a step the sum over ranks goes onto the
+//   part that this rank owns.
+// - Sharded: each micro-batch is packed into a passing buffer and reduce-scattered onto the part at rest.
+// - In order: each micro-batch is summed over ranks at every stage, and micro-batches are summed along a tree. With a
+//   power of two of ranks both are one tree over all micro-batches, ordered by (micro-batch, rank).
 #include <functional>
 #include <optional>
 #include <vector>
@@ -25,32 +26,34 @@ class GradientBuffer {
  public:
   struct Options {
     std::int64_t numel = 0;              // of the whole vector
-    at::ScalarType packed = at::kFloat;  // the leaves' type, in which what passes a buffer does so
-    at::ScalarType sum = at::kFloat;     // sums over ranks are held in it
+    at::ScalarType packed = at::kFloat;  // the leaves' type, also of a passing buffer
+    at::ScalarType sum = at::kFloat;     // sums over ranks are accumulated in it
     CallTag tag;
   };
-  /// `rest` has a tensor for its home. `replicas`: the ranks that hold the same part. `rungs`: of the rank's 1/N, in the
-  /// type of what is at rest, for sums in order; a divided vector is the first of them itself. Empty: sums are not.
+  /// The home of `rest` must be a tensor. `replicas`: the ranks that hold the same part. `rungs`: for sums in order,
+  /// tensors of the rank's 1/N elements in the type at rest; empty: sums are not in order. A sharded gradient is the
+  /// first rung itself, before these.
   GradientBuffer(ShardedBuffer rest, const Options& options, const Travel& travel, Communicator& replicas,
                  std::vector<at::Tensor> rungs);
 
-  /// Where a micro-batch's gradients go. Where they pass a buffer, what no leaf will write of it (the gaps between
-  /// `used` ranges, ascending) is zeroed.
+  /// Returns the flat vector for the gradients of a micro-batch. In a passing buffer it zeroes the gaps between the
+  /// `used` ranges (ascending), which no leaf writes.
   at::Tensor destination(const std::vector<FlatRange>& used);
-  /// True if gradients are added to what the destination holds.
+  /// True if gradients are added to the values in the destination.
   bool adds(MicroBatch micro) const { return !rest_.is_sharded() && !ladder_ && !micro.first; }
-  /// After all of a micro-batch's are there. `done`: what is issued behind the step's last sum, in its stream, with the
-  /// part that this rank is in charge of. Collective.
+  /// Call it when all gradients of a micro-batch are in the destination. After the step's last sum it calls `done` with
+  /// the part that this rank owns; `done` issues work in the sum's stream. Collective.
   void reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done);
-  /// The same in two: micro-batches are summed one by one, where they are (whole gradients are once, at the end), and
-  /// the step's sum is concluded. `first`: of those that were packed in this step. Collective.
+  /// The two halves of reduce(). add() sums one micro-batch over ranks, unless the gradient is whole and unordered:
+  /// conclude() sums that one once. `first`: the first micro-batch that was packed in this step. conclude() ends the
+  /// step's sum. Both are collective.
   void add(bool first);
   void conclude(const std::function<void(const at::Tensor& own)>& done);
 
-  /// Gives up what was not reduced.
+  /// Drops gradients that were packed and not reduced.
   void drop();
 
-  /// The part that this rank is in charge of.
+  /// The part that this rank owns.
   at::Tensor own() const;
   /// The rank's 1/N of the gradient, the same range at every stage.
   at::Tensor part() const;

@@ -15,11 +15,11 @@ namespace zero {
 namespace {
 
 constexpr std::int64_t byte_alignment = 64;
-constexpr std::int64_t blocks_at_once = 16 * nf4_scale_group;  // whose scales are decoded together
+constexpr std::int64_t blocks_at_once = 16 * nf4_scale_group;  // their scales are decoded together
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-constexpr int matrix = 1;  // beside BlockKinds::plain
+constexpr int matrix = 1;  // the other kind is BlockKinds::plain
 int kind_of(const TensorSpec& tensor) { return tensor.shape.size() >= 2 ? matrix : BlockKinds::plain; }
 
 /// The block after a tensor's last one.

@@ -1,11 +1,11 @@
 #pragma once
-// Nf4Codec: how the frozen weights of a quantised group lie in memory and on the wire (QLoRA). The flat vector is
-// cut into the layout's shards; of each, matrices are held as NF4 blocks and what is not a matrix in the compute type.
-// Shards are equally long in bytes, so that they are gathered like others, at about a quarter of the size.
+// Nf4Codec: the layout of a quantised group's frozen weights in memory and on the wire (QLoRA). The flat vector is cut
+// into the layout's shards. A shard holds matrices as NF4 blocks and all else in the compute type. Shards are equally
+// long in bytes, so they are gathered like others, at about a quarter of the size.
 //
-// With quantised scales (double quantisation) groups of 256 blocks are counted from the start of each tensor and the
-// mean is that of the whole tensor, as bitsandbytes has it, wherever shards are cut: the numbers do not depend on the
-// ranks. A group's header lies beside its codes in every shard that holds a part of it.
+// Quantised scales (double quantisation) follow bitsandbytes. Groups of 256 blocks count from the start of each tensor,
+// and the mean is that of the whole tensor. The numbers therefore do not depend on the ranks. Every shard with a part
+// of a group holds the group's header next to its codes.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace zero {
 
 struct Nf4CodecOptions {
-  at::ScalarType type = at::kBFloat16;  // of what is not a matrix
+  at::ScalarType type = at::kBFloat16;  // of values that are not in matrices
   bool quantize_scales = false;
-  at::Device device = at::kCPU;  // where bytes are decoded
+  at::Device device = at::kCPU;  // decodes
 };
 
 class Nf4Codec {
  public:
-  /// The layout's alignment must be a multiple of nf4_block. `shards`: those of the layout, or 1 where ranks hold it
+  /// The layout's alignment must be a multiple of nf4_block. `shards`: the layout's, or 1 if ranks hold the vector
   /// whole.
   Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format);
 
@@ -33,20 +33,20 @@ class Nf4Codec {
   std::int64_t all_bytes() const { return shard_bytes_ * std::int64_t(shards_.size()); }
   bool quantizes_scales() const { return format_.quantize_scales; }
 
-  /// Elements [begin, begin + values.numel()) of a shard, fp32, both multiples of nf4_block, into the shard's bytes.
-  /// Where scales are quantised, the blocks' largest values go to `largest` ([blocks of a shard], fp32), and
-  /// encode_all_scales() must follow. All on the same device, the host or the codec's.
+  /// Encodes elements [begin, begin + values.numel()) of a shard into the shard's bytes. `values` is fp32; begin and
+  /// count are multiples of nf4_block. With quantised scales the blocks' largest values go to `largest` ([blocks of a
+  /// shard], fp32), and encode_all_scales() must follow. All tensors are on one device: the host or the codec's.
   void encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
               const at::Tensor& largest = {}) const;
-  /// `largest`: of all shards' blocks, in order; host memory. `bytes`: anywhere.
+  /// `largest`: those of all shards' blocks, in order, in host memory. `bytes`: the shard's, on any device.
   void encode_all_scales(int shard, const at::Tensor& largest, const at::Tensor& bytes) const;
 
-  /// The bytes of all shards to the whole flat vector, in its type. On the codec's device; on a GPU in the current
-  /// stream.
+  /// Decodes the bytes of all shards into the whole flat vector, in its type. Both are on the codec's device. On a GPU
+  /// it runs in the current stream.
   void decode(const at::Tensor& bytes, const at::Tensor& full) const;
 
  private:
-  struct ScaleGroup {  // the part of one that lies in a run; blocks of the flat vector
+  struct ScaleGroup {  // the part of a group of scales that lies in a run, in blocks of the flat vector
     std::int64_t begin = 0, end = 0;
     std::int64_t whole_begin = 0, whole_end = 0;
     std::size_t tensor = 0;  // index into scaled_
@@ -55,7 +55,8 @@ class Nf4Codec {
     std::int64_t begin = 0;  // element in the flat vector
     std::int64_t blocks = 0;
     bool quantized = false;
-    // first byte in the shard: elements; or codes, then largest values or headers and their codes
+    // First byte in the shard. A plain run has its elements there. A quantised one has codes, then the blocks' largest
+    // values, or headers and the codes of scales.
     std::int64_t place = 0;
     std::vector<ScaleGroup> groups;  // of quantised scales
   };
@@ -71,11 +72,11 @@ class Nf4Codec {
 
   Nf4CodecOptions format_;
   std::unique_ptr<DeviceNf4> device_;  // null: the host decodes
-  at::Tensor table_;                   // of the device: all runs of all shards
+  at::Tensor table_;                   // on the device: all runs of all shards
   std::int64_t shard_numel_ = 0;
   std::int64_t shard_bytes_ = 0;
   BlockKinds kinds_;
-  std::vector<BlockRange> scaled_;  // blocks of each tensor, whose scales share a mean
+  std::vector<BlockRange> scaled_;  // blocks of each tensor; their scales share a mean
   std::vector<std::vector<Run>> shards_;
 };
 

@@ -7,7 +7,7 @@ namespace zero {
 
 class Nf4Format final : public WireFormat {
  public:
-  /// `shards`: those of the layout, or 1 where ranks hold it whole.
+  /// `shards`: the layout's, or 1 if ranks hold the vector whole.
   Nf4Format(const FlatLayout& layout, int shards, Nf4CodecOptions options)
       : codec_(layout, shards, options), numel_(layout.numel()) {}
 

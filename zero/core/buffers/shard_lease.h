@@ -1,5 +1,5 @@
 #pragma once
-// ShardLease: the hold on a shard, in memory while this object lives, wherever it lives otherwise.
+// ShardLease: holds a shard in memory while this object lives, wherever the shard lies otherwise.
 #include <ATen/core/Tensor.h>
 
 #include <exception>
@@ -10,10 +10,10 @@ namespace zero {
 
 class ShardLease {
  public:
-  /// Brought in now and given back at the end. `changes`: what is written to it is kept.
+  /// Brings the shard in now and gives it back at the end. `changes`: writes to it are kept.
   ShardLease(ShardHome& home, bool changes) : home_(home), changes_(changes), tensor_(home.acquire()) {}
-  /// Throws what the home could not do, so that nothing goes on without it; while another exception is on its way that
-  /// one goes first, and this one is logged.
+  /// Throws if the home fails, so that nothing goes on without the shard. While another exception propagates, it logs
+  /// the failure instead.
   ~ShardLease() noexcept(false);
   ShardLease(const ShardLease&) = delete;
   ShardLease& operator=(const ShardLease&) = delete;
@@ -24,7 +24,7 @@ class ShardLease {
   ShardHome& home_;
   bool changes_;
   at::Tensor tensor_;
-  int exceptions_ = std::uncaught_exceptions();  // on their way when the tensor was brought in
+  int exceptions_ = std::uncaught_exceptions();  // that propagated when the tensor was brought in
 };
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-// SumLadder: the sum of vectors that come one after the other, along the tree of comm/sum_tree.h over their number in the
-// order of coming. Of n vectors, log2(n) + 1 are held at most: a partial sum stands on its rung until the vectors beside
-// its own have become one of the same size.
+// SumLadder: the sum of vectors that arrive one after the other, along the tree of comm/sum_tree.h in their order of
+// arrival. For n vectors it holds at most log2(n) + 1. A partial sum waits on its rung until its neighbours have become
+// a sum of the same number of vectors.
 #include <ATen/core/Tensor.h>
 
 #include <bit>
@@ -13,18 +13,18 @@ namespace zero {
 
 class SumLadder {
  public:
-  /// How many tensors it takes.
+  /// Number of tensors that the constructor takes.
   static int rungs(std::int64_t vectors) { return std::bit_width(std::uint64_t(vectors)); }
-  /// Of one shape and type, in which partial sums are rounded.
+  /// The tensors have one shape and one type, which rounds the partial sums.
   explicit SumLadder(std::vector<at::Tensor> rungs) : rungs_(std::move(rungs)) {}
 
-  /// Where the next vector is to be put; then push().
+  /// The caller writes the next vector here, then calls push().
   const at::Tensor& place() const { return rungs_.at(summed_.size()); }
   void push() {
     summed_.push_back(1);
     while (summed_.size() > 1 && summed_.back() == summed_[summed_.size() - 2]) join();
   }
-  /// After the last one: its sum, which the first rung holds. The next vector begins another.
+  /// Call it after the last vector. Returns the sum, which lies on the first rung. The next vector begins another sum.
   const at::Tensor& conclude() {
     while (summed_.size() > 1) join();
     summed_.clear();
@@ -41,7 +41,7 @@ class SumLadder {
   }
 
   std::vector<at::Tensor> rungs_;
-  std::vector<std::int64_t> summed_;  // vectors, by rung
+  std::vector<std::int64_t> summed_;  // number of vectors summed, by rung
 };
 
 }  // namespace zero

@@ -65,8 +65,8 @@ void WeightBuffer::detach() {
   travel_.buffers->release(std::exchange(buffer_, -1));
 }
 
-// What is gathered goes into the memory of the whole vector, or of what is decoded into it. The own part is written past
-// autograd, which counts what is written to a variable.
+// A gather writes to the memory of the whole vector, or to a wire buffer that is decoded into it. The own part is
+// written past autograd, which counts writes to a variable.
 void WeightBuffer::prefetch(Phase phase) {
   if (!comes_and_goes() || state_ != ShardedState::sharded) return;
   const SideStream::Guard on_stream = travel_.stream->enter();

@@ -1,6 +1,6 @@
 #pragma once
-// WeightBuffer: the weights of a group. Where they are divided, or written in a format of their own, the whole vector
-// that leaves are views of comes when it is needed and goes afterwards.
+// WeightBuffer: the weights of a group. Leaves are views of the whole vector. If weights are sharded or have a format
+// of their own, the vector has memory only while it is needed.
 #include <functional>
 #include <memory>
 
@@ -11,8 +11,8 @@
 
 namespace zero {
 
-/// Sharded: only what is held at rest. Gathering: the whole vector has memory, not yet its values. Unsharded: leaves
-/// are usable.
+/// Sharded: only the memory at rest exists. Gathering: the whole vector has memory, but not yet its values. Unsharded:
+/// leaves are usable.
 enum class ShardedState : std::uint8_t { sharded, gathering, unsharded };
 const char* name_of(ShardedState state);
 
@@ -20,10 +20,10 @@ class WeightBuffer {
  public:
   struct Options {
     std::int64_t numel = 0;            // of the whole vector
-    at::ScalarType type = at::kFloat;  // as modules see it
+    at::ScalarType type = at::kFloat;  // that modules see
     at::Device device = at::kCPU;
     std::shared_ptr<const WireFormat> format;
-    CallTag tag;  // whose weights they are
+    CallTag tag;  // names the group
     bool watched = false;
   };
   WeightBuffer(ShardedBuffer rest, const Options& options, const Travel& travel);
@@ -31,33 +31,35 @@ class WeightBuffer {
   const WireFormat& format() const { return *options_.format; }
   bool is_sharded() const { return rest_.is_sharded(); }
   bool comes_and_goes() const { return is_sharded() || !format().is_plain(); }
-  /// `make` makes views of the whole vector, which has memory meanwhile.
+  /// `make` makes views of the whole vector, which has memory during the call.
   void make_views(const std::function<void(const at::Tensor& flat)>& make);
-  /// Usable while unsharded.
+  /// The whole vector, usable while unsharded.
   at::Tensor whole() const;
-  /// Of what was made to be watched: owner_of() finds `owner` in every view (zero/core/buffers/flat_storage.h).
+  /// owner_of() will find `owner` in every view (zero/core/buffers/flat_storage.h). Only for Options::watched.
   void watch(const void* owner) { full_.watch(owner); }
-  /// Before the end, of what was watched and is not open: leaves that stay behind have no memory, and that owner.
+  /// Call it at the end of a watched buffer, when no group uses it any more. Leaves that outlive the buffer then have
+  /// no memory, and this owner.
   void abandon(const void* owner);
-  /// True if unshard() finds a buffer, or needs none.
+  /// True if unshard() finds a buffer or needs none.
   bool has_room() const;
 
-  /// What this rank holds, and its own part of that. `changes` waits until what is on its way to others has been read.
+  /// The memory that this rank holds, and its own part of that. With `changes` it first waits until a gather_updated()
+  /// under way has read it.
   ShardLease at_rest(bool changes) const;
   at::Tensor own_of(const at::Tensor& at_rest) const { return rest_.own_of(at_rest); }
-  /// Begins to bring what this rank holds to it, where it lives elsewhere.
+  /// Begins to bring in the memory that this rank holds, if it lives elsewhere.
   void fetch() const { rest_.fetch(); }
 
-  /// Starts the all-gather where weights come and go, if it has not been started. unshard() or cancel_prefetch() must
+  /// Starts the all-gather of weights that come and go, unless it was started. unshard() or cancel_prefetch() must
   /// follow.
   void prefetch(Phase phase);
-  /// Makes the leaves usable: a gather where weights are divided, nothing elsewhere. Calls nest.
+  /// Makes the leaves usable: all-gathers sharded weights, and does nothing for others. Calls nest.
   void unshard(Phase phase);
   void reshard();
-  /// Gives up a prefetch that nobody came for.
+  /// Gives up a prefetch without an unshard().
   void cancel_prefetch();
-  /// Begins to make everybody's new weights known where each holds all: beside what the current stream does next.
-  /// unshard() and whatever writes weights wait for it. Collective.
+  /// Starts the all-gather of updated weights that are resident and updated in parts. It runs in parallel with the
+  /// current stream's next work. unshard() and writers of weights wait for it. Collective.
   void gather_updated();
 
  private:
@@ -71,10 +73,10 @@ class WeightBuffer {
   ShardedBuffer rest_;
   Options options_;
   Travel travel_;
-  FlatStorage full_;  // of what comes and goes, or is watched
+  FlatStorage full_;  // if the weights come and go, or are watched
   ShardedState state_ = ShardedState::sharded;
   int users_ = 0;
-  int buffer_ = -1, wire_buffer_ = -1;  // of the whole vector, and of what is gathered to be decoded
+  int buffer_ = -1, wire_buffer_ = -1;  // of the whole vector; of gathered bytes that are decoded into it
   Event updated_;                       // the end of the last gather_updated(), until somebody has waited for it
   mutable bool gathers_updated_ = false;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// WireFormat: how the weights of a group are written at rest and on the wire. What is stored is what a gather moves.
+// WireFormat: the format of a group's weights at rest and on the wire. A gather moves the stored bytes as they are.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace zero {
 
-/// Where the weights of this rank come from when they are written for the first time.
+/// The source of this rank's weights when they are written for the first time.
 struct WeightReader {
-  int shard = 0;                     // the number of this rank's part; 0 where it holds all
-  std::int64_t numel = 0;            // elements of it
-  at::ScalarType type = at::kFloat;  // that elements are read in
-  at::Device device = at::kCPU;      // that collectives run on
-  /// Elements of the part from `begin` on, into host memory of any float type; padding as zeros.
+  int shard = 0;                     // number of this rank's part; 0 if it holds all
+  std::int64_t numel = 0;            // elements of the part
+  at::ScalarType type = at::kFloat;  // the part is read in it
+  at::Device device = at::kCPU;      // collectives run on it
+  /// Reads elements of the part from `begin` on into host memory of any float type. Padding reads as zeros.
   std::function<void(std::int64_t begin, const at::Tensor& values)> read;
-  /// The same into blocks of ggml [ggml_bytes], as WeightSource::read_as; padding as zero bytes.
+  /// Reads the same into blocks of ggml [ggml_bytes], as WeightSource::read_as. Padding reads as zero bytes.
   std::function<void(std::int64_t begin, std::int64_t count, GgmlType type, const at::Tensor& blocks)> read_as;
-  /// all <- the `own` of all ranks that hold parts, on the device. Collective; nothing where this rank holds all.
+  /// Gathers the `own` of all ranks that hold parts into `all`, on the device. Collective. Does nothing if this rank
+  /// holds all.
   std::function<void(const at::Tensor& all, const at::Tensor& own)> gather;
 };
 
@@ -27,24 +28,24 @@ class WireFormat {
  public:
   virtual ~WireFormat() = default;
 
-  /// Of the numbers at rest, how many of them a rank holds, and how many are the parts of all ranks together.
+  /// The numbers at rest: their type, their count on a rank, and their count in the parts of all ranks together.
   virtual at::ScalarType type() const = 0;
   virtual std::int64_t rest_numel() const = 0;
   virtual std::int64_t all_numel() const = 0;
   std::int64_t rest_bytes() const { return rest_numel() * std::int64_t(c10::elementSize(type())); }
   std::int64_t all_bytes() const { return all_numel() * std::int64_t(c10::elementSize(type())); }
 
-  /// True if the numbers are the weights themselves, so that they are gathered to where these are used.
+  /// True if the numbers are the weights themselves. A gather then writes them where they are used.
   virtual bool is_plain() const = 0;
-  /// The parts of all ranks to the flat vector of weights, which has padding. In the current stream.
+  /// Decodes the parts of all ranks into the flat vector of weights, padding included, in the current stream.
   virtual void decode(const at::Tensor& all, const at::Tensor& full) const = 0;
-  /// Writes what this rank holds. Collective.
+  /// Writes the memory that this rank holds. Collective.
   virtual void encode(const WeightReader& reader, const at::Tensor& rest) const = 0;
-  /// The most that encode() holds beside it, in bytes of host memory.
+  /// Upper bound of the host memory that encode() allocates, in bytes.
   virtual std::int64_t encode_bytes() const = 0;
 };
 
-/// Elements that encode() reads at a time: bounds what loading adds to the peak.
+/// encode() reads that many elements at a time. This bounds how much loading adds to the peak.
 inline constexpr std::int64_t encode_chunk = 4 << 20;
 
 /// The weights in a number type of LibTorch.

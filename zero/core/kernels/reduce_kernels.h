@@ -9,11 +9,11 @@ namespace zero {
 /// One shard's contribution to the global gradient norm.
 struct NormPart {
   double sum_of_squares = 0;
-  bool finite = true;  // no infinity and no NaN among the elements (fp64: nor a square beyond its range)
+  bool finite = true;  // no element, and for fp64 no square, is an infinity or a NaN
 };
 
-/// Sum of squares of a contiguous fp32, bf16, fp16 or fp64 tensor, accumulated in fp64 along a fixed tree: 32 lanes
-/// inside blocks of 32768 elements, then pairwise. An undefined or empty tensor gives {0, true}.
+/// Sum of squares of a contiguous fp32, bf16, fp16 or fp64 tensor. It is accumulated in fp64 along a fixed tree: 32
+/// lanes inside blocks of 32768 elements, then pairwise. An undefined or empty tensor gives {0, true}.
 NormPart sum_of_squares(const at::Tensor& flat);
 
 /// Adds the same to a sum that does not depend on order. Blocks of `exact_block` elements are summed in fp64 along a

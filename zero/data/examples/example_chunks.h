@@ -9,8 +9,7 @@
 
 namespace zero {
 
-/// Sets how `recipe.source` is cut into chunks of whole examples, and what messages count: lines or
-/// rows.
+/// Sets how `recipe.source` is cut into chunks of whole examples, and whether messages count lines or rows.
 void cut_examples(CacheRecipe& recipe);
 
 /// Calls `take` for each example of a chunk. InputError, with file and line or row, if one is invalid.

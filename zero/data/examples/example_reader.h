@@ -24,8 +24,7 @@ class ExampleReader {
   ExampleReader(const std::string& path, std::function<void(std::string_view json, const std::string& place)> take,
                 std::int64_t max_bytes, std::int64_t before = 0);
 
-  /// Adds the file's next bytes. InputError if an example exceeds max_bytes or a required list is
-  /// missing.
+  /// Adds the file's next bytes. InputError if an example exceeds max_bytes or a required list is missing.
   void add(std::string_view bytes);
   /// Call at the end of the file. InputError if a list is not closed.
   void finish();

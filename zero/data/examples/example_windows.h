@@ -1,5 +1,5 @@
 #pragma once
-// Examples longer than seq_len: which part is trained, and counts of what is lost. No LibTorch.
+// Examples longer than seq_len: the parts that are trained, and counts of the rest. No LibTorch.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace zero {
 
-/// Treatment of an example with more than seq_len + 1 tokens. truncate: cut a text into windows; keep the start of a
-/// conversation or completion. drop: leave it out.
+/// Treatment of an example with more than seq_len + 1 tokens. `truncate` cuts a text into windows, and keeps the start
+/// of a conversation or completion. `drop` leaves the example out.
 enum class Overlong : std::uint8_t { truncate, drop };
 
 /// "truncate" or "drop"; InputError otherwise.
@@ -21,7 +21,7 @@ struct ExampleCounts {
   std::int64_t cut = 0;  // texts cut into several windows
   std::int64_t truncated = 0;
   std::int64_t dropped_overlong = 0;
-  std::int64_t dropped_untrained = 0;  // no trained token in what remained
+  std::int64_t dropped_untrained = 0;  // without a trained token after that
   std::int64_t lost_tokens = 0;        // past the end of truncated ones, and in those dropped as too long
   std::int64_t unended = 0;            // conversations whose last trained answer ends without a special token
 

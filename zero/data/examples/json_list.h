@@ -9,9 +9,8 @@ namespace zero {
 
 class JsonList {
  public:
-  /// `take` gets each object's text and its number from 1. Its brackets and strings are balanced; it is not
-  /// parsed yet. `path` begins messages. With `objects_before` > 0 the bytes follow that many objects and a
-  /// comma.
+  /// `take` gets each object's text and its number from 1. Its brackets and strings are balanced; it is not parsed yet.
+  /// `path` begins messages. With `objects_before` > 0 the bytes follow that many objects and a comma.
   JsonList(std::string path, std::function<void(std::string_view object, std::int64_t number)> take,
            std::int64_t max_object_bytes, std::int64_t objects_before = 0);
 

@@ -29,7 +29,7 @@ at::Tensor stack(const std::vector<Row>& rows, std::int64_t longest, std::vector
   return tensor_BT;
 }
 
-/// [B, k] of what rows have by a name.
+/// Returns [B, k]: the rows' tensors of that name.
 at::Tensor named_of_rows(const std::vector<Row>& rows, const std::string& name) {
   const auto k = std::int64_t(rows.front().named.at(name).size());
   const at::Tensor tensor = at::empty({std::int64_t(rows.size()), k}, at::kFloat);
@@ -59,7 +59,7 @@ at::Tensor numbers_of_tokens(const std::vector<Row>& rows, std::int64_t longest,
   return tensor_BT;
 }
 
-/// What is for the loss alone.
+/// Adds the tensors that only the loss reads.
 void add_for_loss(Batch& batch, const std::vector<Row>& rows, std::int64_t longest) {
   if (rows.empty()) return;
   if (std::ranges::any_of(rows, [](const Row& row) { return !row.weights.empty(); }))

@@ -11,8 +11,8 @@
 
 namespace zero {
 
-/// The allowed lengths of a batch: the longest row's length, rounded up to a multiple but at most `most` (or the row's
-/// own length, if longer). This limits the number of lengths on a device that compiles kernels per length.
+/// The allowed lengths of a batch: the longest row's length, rounded up to a multiple but at most `most`. A row longer
+/// than `most` keeps its own length. This limits the number of lengths on a device that compiles kernels per length.
 struct BatchLength {
   std::int64_t multiple = 1;
   std::int64_t most = 0;
@@ -21,10 +21,11 @@ struct BatchLength {
 };
 
 /// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
-/// at the end: id 0, ignored_target, position 0, document -1. `positions` is undefined if every row is unpadded and one
-/// document, `documents` if every row is one document: causal attention never sees padding that follows a token. No
-/// rows give [0, empty_length]. Weights are
-/// undefined if all are 1. Padding has weight 0, and 0 in named tensors.
+/// at the end: id 0, ignored_target, position 0, document -1. No rows give [0, empty_length].
+///
+/// Tensors are undefined when nobody needs them. `positions`: if every row is unpadded and one document. `documents`:
+/// if every row is one document, since causal attention never sees padding behind a token. Weights: if all are 1.
+/// Padding has weight 0, and 0 in named tensors.
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
@@ -40,8 +41,8 @@ struct LoaderOptions {
 /// r) * local_batch_size. Used by one thread.
 class Loader {
  public:
-  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or if
-  /// the rows lack a tensor that the loss needs.
+  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or
+  /// if the rows lack a tensor that the loss needs.
   Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options);
 
   /// Micro-batches per step on each rank.
@@ -62,8 +63,8 @@ class Loader {
   /// Input tokens of the step's global batch, without padding.
   std::int64_t input_tokens(std::int64_t step);
 
-  /// The index of the batch's first row among all rows ever trained. A row has the same index for every number of
-  /// ranks.
+  /// The index of the batch's first row among all rows ever trained. A row has the same index for every number
+  /// of ranks.
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
   const RowSource& source() const { return *source_; }

@@ -1,6 +1,6 @@
 #pragma once
-// SampleOrder: which rows a step trains on. A pure function of (rows, seed, step), independent of the number of ranks;
-// a run that resumes at step s asks for step s.
+// SampleOrder: the rows that each step trains on. It is a pure function of (rows, seed, step), independent of the
+// number of ranks. A run that resumes at step s asks for step s.
 #include <cstdint>
 #include <vector>
 

@@ -2,10 +2,12 @@
 // The token cache: the token ids of a file's text. Rank 0 makes it once, on all cores of its node. All ranks read it,
 // and later runs reuse it while the file and the rule stay the same.
 //
-// A file is cut into chunks at positions that the rule chooses. Layout of a cache, little-endian: a header of 128
-// bytes; the ids; 32-bit notes that a rule keeps with them; a table with an entry per chunk: the bytes of the source,
-// the numbers of ids and notes, a checksum of the ids, and the SHA-256 of the source's bytes. A checksum in the header
-// covers the header, the notes and the table.
+// A file is cut into chunks at positions that the rule chooses. A cache is little-endian and consists of
+// - a header of 128 bytes, with a checksum of itself, the notes and the table;
+// - the ids;
+// - 32-bit notes that a rule keeps with them;
+// - a table with an entry per chunk: bytes of the source, numbers of ids and notes, a checksum of the ids, and the
+//   SHA-256 of the source's bytes.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,7 +25,7 @@ class Communicator;
 /// The start of a chunk in the source.
 struct ChunkStart {
   std::int64_t offset = 0;  // byte in the file
-  std::int64_t number = 1;  // of its first line, or whatever the recipe counts
+  std::int64_t number = 1;  // of its first line, or of its first row
   bool first = false;
 };
 
@@ -37,20 +39,20 @@ struct EncodedChunk {
   std::vector<std::uint32_t> notes;
 };
 
-/// How a cache is made, and from what.
+/// The source of a cache, and the rule that makes its ids.
 struct CacheRecipe {
   std::string source;  // path of the file
-  Fingerprint rule{};  // of everything but the source that the ids depend on
+  Fingerprint rule{};  // fingerprint of all that the ids depend on, except the source
   TokenWidth width = TokenWidth::uint32;
   /// Returns the length of the next chunk in the bytes held; 0 asks for more bytes. At the end of a file: all of them.
   std::function<std::size_t(std::string_view held, const ChunkStart& start)> cut;
-  /// Counts the lines of a chunk, or what else messages number; empty: lines.
+  /// Counts the lines of a chunk, or the rows if messages number those; empty: lines.
   std::function<std::int64_t(const SourceChunk&)> count = {};
   /// Thread-safe.
   std::function<EncodedChunk(const SourceChunk&)> encode;
   std::int64_t chunk_bytes = 1 << 20;  // approximate
   std::int64_t most_bytes = 64 << 20;  // a chunk grows up to this if there is nowhere to cut
-  std::string too_long;                // the error beyond it, with the remedy
+  std::string too_long;                // the error message beyond it, with the remedy
 };
 
 struct CachedTokens {
@@ -59,9 +61,8 @@ struct CachedTokens {
 };
 
 /// The ids of a file, from its cache in `folder`, which all ranks must see. Rank 0 verifies every byte of the cache
-/// against source and rule, and makes it anew on `cores` if it differs; the others wait. Readers of the source may
-/// read the cache. Collective. Throws on all ranks: InputError for the source, Error if the folder cannot be
-/// written.
+/// against source and rule, and makes it anew on `cores` if it differs; the others wait. Readers of the source may read
+/// the cache. Collective. Throws on all ranks: InputError for the source, Error if the folder cannot be written.
 CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& folder, const CoreSet& cores,
                               Communicator& comm);
 

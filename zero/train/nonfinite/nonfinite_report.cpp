@@ -68,7 +68,7 @@ bool losses_are_finite(Engine& engine, const StepResult& result) {
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there) {
   NonfiniteReport report{step, result.norm, {}, gradients_are_there, {}, {}, {}};
-  const bool counts = engine.mesh().index(axes::tokens.others()) == 0;  // one of those that have the same tokens
+  const bool counts = engine.mesh().index(axes::tokens.others()) == 0;  // one rank of those with the same tokens
   const bool bad = counts && !std::isfinite(result.loss_sum());
   const std::array mine{bad ? index_of_bad(losses) : std::int64_t(-1), std::bit_cast<std::int64_t>(result.loss_sum())};
   const std::vector<std::int64_t> all = all_gather_numbers(engine.host(), mine, {Phase::other});

@@ -1,5 +1,5 @@
 #pragma once
-// NonfiniteReport: what is known of a step that was not taken, since something in it was not finite.
+// NonfiniteReport: the findings about a step that was not taken because something in it was not finite.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace zero {
 
-/// A rank's loss that is not finite, by the first micro-batch that made it so and its rows of the training data.
+/// A rank's loss that is not finite: the first micro-batch with such a loss, and its rows of the training data.
 struct NonfiniteLoss {
   int rank = 0;
   double loss = 0;
@@ -27,15 +27,15 @@ struct NonfiniteReport {
   std::vector<NonfiniteLoss> losses;          // by rank
   bool gradients_are_known = true;            // false: the next step has replaced them
   std::optional<NonfiniteTensors> gradients;  // none: only their norm is not finite
-  std::optional<NonfiniteTensors> states;     // of weights and optimizer states as they are now
-  std::optional<NonfiniteTensors> frozen;     // of weights that are not trained, where the others are finite
+  std::optional<NonfiniteTensors> states;     // of weights and optimizer states now
+  std::optional<NonfiniteTensors> frozen;  // of weights that are not trained; looked for if the trained ones are finite
 
-  /// "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12, 40 of the training
-  /// data); gradients are not finite from ... to ...", without a full stop.
+  /// Describes it: "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12, 40 of the
+  /// training data); gradients are not finite from ... to ...", without a full stop.
   std::string describe() const;
 };
 
-/// What a step that was not taken has left. `losses`: of this rank's micro-batches. Collective; the same on all ranks.
+/// Searches a step that was not taken. `losses`: of this rank's micro-batches. Collective; the same on all ranks.
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there);
 

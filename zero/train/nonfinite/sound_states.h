@@ -1,5 +1,5 @@
 #pragma once
-// SoundStates: whether weights and optimizer states are finite, looked at once after each update at most.
+// SoundStates: finds weights and optimizer states that are not finite. It looks at most once after each update.
 #include <cstdint>
 #include <optional>
 
@@ -13,16 +13,16 @@ class SoundStates {
   /// The engine outlives the object.
   explicit SoundStates(Engine& engine) : engine_(engine) {}
 
-  /// The tensors of the states that are not finite after so many updates; none: all are finite. Collective; the same
-  /// on all ranks.
+  /// Returns the tensors of the states that are not finite after that number of updates; none if all are finite.
+  /// Collective; the same on all ranks.
   std::optional<NonfiniteTensors> broken(std::int64_t updates);
 
-  /// The states are others, of as many updates perhaps.
+  /// Forgets the last result: the states were replaced, perhaps after the same number of updates.
   void forget() { sound_updates_ = -1; }
 
  private:
   Engine& engine_;
-  std::int64_t sound_updates_ = -1;  // so many, and the states were finite
+  std::int64_t sound_updates_ = -1;  // after this number of updates the states were finite
 };
 
 }  // namespace zero

@@ -73,7 +73,7 @@ bool CheckpointSaving::save_to_the_end(std::chrono::steady_clock::time_point beg
 bool CheckpointSaving::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   finish();
   Checkpoints& checkpoints = parts_.checkpoints;
-  if (checkpoints.has(parts_.loop.steps_done())) return true;  // as it stands before a validation
+  if (checkpoints.has(parts_.loop.steps_done())) return true;  // saved before its validation
   if (parts_.records.metrics) parts_.records.metrics->sync();
   bool saved = false;
   if (waits == Waits::to_the_end)
@@ -127,7 +127,7 @@ std::int64_t CheckpointSaving::newest() {
   return broadcast_number(parts_.host, newest, 0);
 }
 
-// Where checkpoints are written the older ones are worth more than states on their way out.
+// If the run writes regular checkpoints, the older ones are worth more than the states of a failed run.
 std::string CheckpointSaving::rescue(RunPosition position) {
   finish();
   if (parts_.config.checkpoint.is_regular() || position.steps == 0 || position.updates == 0) return "";

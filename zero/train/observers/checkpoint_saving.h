@@ -1,6 +1,6 @@
 #pragma once
-// CheckpointSaving: which steps of a run are saved, what becomes of a checkpoint that is being written, and what is saved
-// of a run that fails.
+// CheckpointSaving: chooses the steps after which a run is saved, and continues a checkpoint that is being written. It
+// also saves the states of a run that fails.
 #include <chrono>
 #include <string>
 
@@ -34,19 +34,20 @@ class CheckpointSaving final : public StepObserver {
   void went_back(const RunPosition& position) override;
   void run_ends() override { finish(); }
 
-  /// Goes on with a checkpoint that is being written, or gives it up, as the ranks have told each other. Collective.
+  /// Continues a checkpoint that is being written, or gives it up, by the progress that the ranks have reported.
+  /// Collective.
   void tend();
-  /// Waits for one that is being written. Collective.
+  /// Waits for a checkpoint that is being written. Collective.
   void finish();
-  /// Between the parts of a validation: saves the run as it stands where the clock has asked for it. Collective.
+  /// Between the parts of a validation: saves the run as it stands if the clock has asked for it. Collective.
   void save_if_asked();
-  /// Saves the run as it stands, for which work began then, and waits until that is done. Returns true if the
-  /// checkpoint is there. Collective; the same on all ranks.
+  /// Saves the run as it stands and waits until that is done. `begin`: the time at which the work for it began. Returns
+  /// true if the checkpoint exists. Collective; the same on all ranks.
   bool save_to_the_end(std::chrono::steady_clock::time_point begin);
-  /// For a run that ends in an error: keeps the states of `position` where no checkpoint holds them. The rest of its
-  /// message. Collective.
+  /// For a run that ends in an error: saves the states of `position` if no checkpoint holds them. Returns the rest of
+  /// the error's message. Collective.
   std::string rescue(RunPosition position);
-  /// The step of the newest checkpoint; -1: there is none. Collective.
+  /// The step of the newest checkpoint; -1 if there is none. Collective.
   std::int64_t newest();
   Checkpoints& checkpoints() { return parts_.checkpoints; }
   RunRecords& records() { return parts_.records; }
@@ -59,16 +60,16 @@ class CheckpointSaving final : public StepObserver {
   /// True if the run is saved where it stands.
   bool saves() const;
   void save_where_it_stands();
-  /// True if a checkpoint of the run as it stands is better than those before it; a failure where the run goes back
-  /// instead. Collective.
+  /// True if a checkpoint of the run as it stands is better than earlier ones. Under "rollback" states that are not
+  /// finite are a failure instead. Collective.
   bool worth_saving();
   enum class Waits : std::uint8_t { for_the_copy, to_the_end };
   bool save(Waits waits, std::chrono::steady_clock::time_point begin);
-  /// Tells the clock of checkpoints that were begun; `took`: by the one under way or the last one.
+  /// Reports checkpoints in the background to the clock. `took`: time of the one under way, or of the last one.
   void tell_clock(std::chrono::duration<double> took = {});
 
   Parts parts_;
-  bool owes_save_ = false;  // the checkpoint of a step that was passed over follows the next one that is taken
+  bool owes_save_ = false;  // the checkpoint after a step that was passed over follows the next step that is taken
 };
 
 }  // namespace zero

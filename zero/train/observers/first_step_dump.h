@@ -1,5 +1,5 @@
 #pragma once
-// FirstStepDump: logits and gradients of step 1 in one safetensors file, for comparing with another implementation.
+// FirstStepDump: writes logits and gradients of step 1 to one safetensors file, to compare with another implementation.
 #include <ATen/core/Tensor.h>
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace zero {
 
-/// The file holds, in fp32: "logits" [global batch, longest row, vocabulary] in the order of rows, zeros behind the end
-/// of shorter ones, "loss" [], and "grad.NAME" of every trained tensor, before clipping. Rank 0 holds all of it until
-/// it is written: meant for small models.
+/// The file holds tensors in fp32: "logits" [global batch, longest row, vocabulary], "loss" [], and "grad.NAME" of
+/// every trained tensor, before clipping. Logits are in the order of rows, with zeros behind shorter ones. Rank 0 holds
+/// all of it until it is written, so this is meant for small models.
 class FirstStepDump final : public StepObserver {
  public:
-  /// `path` empty: nothing is written. The others outlive the observer.
+  /// An empty `path` writes nothing. The other arguments outlive the observer.
   FirstStepDump(std::string path, Engine& engine, TrainingBatches& batches)
       : path_(std::move(path)), engine_(engine), batches_(batches) {}
 

@@ -16,7 +16,7 @@ void MetricsRecords::ask(StepRequests& mine, Pause pause) {
 }
 
 void MetricsRecords::figures_known(Step& step) {
-  if (step.passed_over) last_tokens_ += step.input_tokens;  // no rate comes of what was not computed
+  if (step.passed_over) last_tokens_ += step.input_tokens;  // a step without computation has no rate
   StepMetrics& metrics = step.metrics;
   metrics.tokens_per_second = double(metrics.tokens - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
 }

@@ -1,12 +1,12 @@
 #pragma once
-// MetricsRecords: the lines of metrics.jsonl, as the steps end.
+// MetricsRecords: writes the lines of metrics.jsonl when steps end.
 #include "base/memory_tracker.h"
 #include "zero/train/run_records.h"
 #include "zero/train/step_loop.h"
 
 namespace zero {
 
-/// On all ranks, since all tell of their memory.
+/// Exists on all ranks, because all report their memory.
 class MetricsRecords final : public StepObserver {
  public:
   /// All of them outlive the observer.
@@ -27,7 +27,7 @@ class MetricsRecords final : public StepObserver {
   const Engine& engine_;
   const MemoryTracker& tracker_;
   RunRecords& records_;
-  // Rates begin where the last line was written.
+  // Rates begin at the last line.
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;
 };

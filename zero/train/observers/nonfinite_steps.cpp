@@ -112,7 +112,7 @@ Then NonfiniteSteps::at_boundary() {
 void NonfiniteSteps::go_back() {
   parts_.saving.finish();
   const StepFailure failed = parts_.loop.take_failure();
-  parts_.loop.drain();  // of states that go
+  parts_.loop.drain();  // their states are replaced
   const std::int64_t newest = parts_.saving.newest();
   const auto end = [&](const std::string& why) { throw Error(text(failed.why, ". The run does not go back: ", why)); };
   const std::string remedy = text(". Lower ", keys_of_rates(parts_.config.optimizer), ", or look at the data");

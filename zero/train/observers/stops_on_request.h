@@ -1,5 +1,5 @@
 #pragma once
-// StopsOnRequest: ends a run with a checkpoint where a signal asks for it, or its clock.
+// StopsOnRequest: ends a run with a checkpoint if a signal or its clock asks for it.
 #include "zero/train/nonfinite/sound_states.h"
 #include "zero/train/observers/checkpoint_saving.h"
 #include "zero/train/run_clock.h"
@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// The last observer at a boundary: what is to be saved, validated or undone there comes before a stop.
+/// The last observer at a boundary: saving, validating and going back come before a stop.
 class StopsOnRequest final : public StepObserver {
  public:
   /// All of them outlive the observer.
@@ -18,15 +18,15 @@ class StopsOnRequest final : public StepObserver {
     SoundStates& states;
     RunClock& clock;         // asked on every rank; rank 0's counts
     const StopSignal* stop;  // null: no signal asks
-    bool speaks = false;     // on rank 0
+    bool speaks = false;     // true on rank 0
   };
   explicit StopsOnRequest(const Parts& parts) : parts_(parts) {}
 
   void resumed(const RunPosition&) override { resumed_ = true; }
   void run_begins() override { parts_.clock.stepped(); }
   void ask(StepRequests& mine, Pause pause) override;
-  /// Throws Error where the output directory has no room for the checkpoint, and says where the states are then; or
-  /// where the states are not finite and no checkpoint is there.
+  /// Throws Error if the output directory has no room for the checkpoint; the message names the folder of the states.
+  /// Also throws if the states are not finite and no checkpoint exists.
   Then at_boundary() override;
   void run_ends() override;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Validation: the loss of the validation data after some steps of a run, in parts, between which the ranks hear what they
-// are asked for.
+// Validation: computes the loss of the validation data after some steps of a run. It has parts, and between them the
+// ranks exchange their requests.
 #include <optional>
 
 #include "zero/data/rows/loader.h"
@@ -8,11 +8,11 @@
 
 namespace zero {
 
-/// Behind CheckpointSaving at a boundary: what is to be saved after a step is saved before its validation.
+/// Stands behind CheckpointSaving at a boundary: the checkpoint of a step is saved before the step's validation.
 class Validation final : public StepObserver {
  public:
-  /// All of them outlive the observer. `rows` null: there are none, and a validation that a former start of the program
-  /// owes is left out.
+  /// All of them outlive the observer. `rows` null: there are no validation data, and a validation that an earlier
+  /// start of the program left open is dropped.
   struct Parts {
     const Config& config;
     StepLoop& loop;
@@ -28,9 +28,9 @@ class Validation final : public StepObserver {
 
  private:
   bool follows(std::int64_t step) const;
-  /// The loss; none where the run stops or goes back before the end. Collective.
+  /// Returns the loss; none if the run stops or goes back before the end. Collective.
   std::optional<double> loss();
-  /// Between two micro-batches: what became of a checkpoint, and whether one is due. Collective.
+  /// Between two micro-batches: continues a checkpoint that is being written, and saves one that is due. Collective.
   void look_around();
 
   Parts parts_;

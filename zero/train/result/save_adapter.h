@@ -1,5 +1,5 @@
 #pragma once
-// Writes the trained adapter as PEFT lays it out.
+// Writes the trained adapter in PEFT's layout.
 #include <string>
 
 #include "models/formats/tokenizer_files.h"
@@ -8,8 +8,8 @@
 
 namespace zero {
 
-/// Rank 0 writes `folder`, the others send. Collective; a failure on rank 0 is the same error on
-/// all ranks, and a tensor that is missing or empty is one.
+/// Rank 0 writes `folder`, the others send. Collective. A failure on rank 0 is the same error on all ranks, and a
+/// missing or empty tensor is a failure.
 void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
                   const TokenizerSource& tokenizer);
 

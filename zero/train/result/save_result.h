@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves at its end: model/ or adapter/ in its output directory.
+// The result of a run: model/ or adapter/ in its output directory.
 #include <string>
 
 #include "zero/config/config.h"
@@ -9,13 +9,13 @@
 
 namespace zero {
 
-/// Writes it and returns its folder. Where that fails on rank 0, the trained states go to a checkpoint wherever there
-/// is room, and the Error says why, where they are and how they become the result. Collective.
+/// Writes it and returns its folder. If that fails on rank 0, the trained states go to a checkpoint wherever there is
+/// room. The Error then has the reason, the place of the states and how to make the result of them. Collective.
 std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
                         const RunPosition& position);
 
-/// InputError, before the run begins, for what the small files of its result could not be made of at its end: tokenizer
-/// and generation settings of the base, the name of the chat template.
+/// Call it before the run begins. Throws InputError if small files of the result could not be made at the end: those of
+/// the base's tokenizer, its generation settings, or the named chat template.
 void check_result(const Config& config, const ModelConfig& model);
 
 }  // namespace zero

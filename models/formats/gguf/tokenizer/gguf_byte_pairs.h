@@ -7,7 +7,8 @@
 
 namespace zero {
 
-/// The reason why there is none: the file cuts words by an unknown rule (pre_tokenizer_rules.h). Empty if there is one.
+/// Returns the reason if there is none: the file cuts words by an unknown rule (pre_tokenizer_rules.h). Empty if there
+/// is one.
 std::string why_no_byte_pairs(const GgufFile& file);
 
 /// Its JSON. Throws InputError if the lists of tokens, types and merges do not match.

@@ -7,9 +7,9 @@
 
 namespace zero {
 
-/// The reason why the file's tokenizer is not available. The file has none, or one of a kind (tokenizer.ggml.model)
-/// other than SentencePiece's "llama" and the byte merges "gpt2", or the latter with an unknown rule for words. Empty
-/// if it is available.
+/// Returns the reason if the file's tokenizer is not available; empty if it is. There may be no tokenizer, or one whose
+/// kind (tokenizer.ggml.model) is neither SentencePiece's "llama" nor the byte merges "gpt2". Or "gpt2" may have an
+/// unknown rule for words.
 std::string why_no_tokenizer(const GgufFile& file);
 
 /// The tokenizer files by name. They are tokenizer.model with its pieces, scores and types, or tokenizer.json

@@ -7,8 +7,8 @@
 
 namespace zero {
 
-/// Views into the file, which outlives them. By id; types as llama_token_type: 1 normal, 2 unknown, 3 control, 4
-/// user-defined, 5 unused, 6 byte.
+/// The lists are views into the file, which outlives them, and are indexed by id. Types are those of llama_token_type:
+/// 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
 struct GgufTokens {
   const std::vector<std::string>& texts;
   const std::vector<double>& types;

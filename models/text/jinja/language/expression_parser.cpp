@@ -219,7 +219,7 @@ Expression* parse_call(TokenStream& tokens, Expression* callee) {
   return node;
 }
 
-/// What stands between square brackets: an index or a slice.
+/// Parses an index or a slice between square brackets.
 Expression* parse_subscribed(TokenStream& tokens, Expression* subject, int line) {
   const auto ends = [&] { return tokens.at_symbol("]") || tokens.at_symbol(",") || tokens.at_symbol(":"); };
   Expression* begin = tokens.at_symbol(":") ? nullptr : parse_expression(tokens);

@@ -52,7 +52,7 @@ class Scope {
     return define(name, {});
   }
 
-  /// What the branches of a condition set may be set afterwards: until then the name means what it means outside.
+  /// Names that the branches of a condition set may be set afterwards. Until then such a name has its outer meaning.
   void join(const std::vector<Scope>& branches) {
     std::set<std::string> set_in_some;
     for (const Scope& branch : branches) set_in_some.insert(branch.set_.begin(), branch.set_.end());

@@ -68,7 +68,7 @@ struct Target {
   enum class Kind : std::uint8_t { name, attribute, tuple };
   Kind kind = Kind::name;
   int line = 0;
-  std::string name, attribute;  // attribute: of a namespace
+  std::string name, attribute;  // attribute: of a namespace, if the target is one
   Slot slot;
   Slot test_slot;  // of a for statement's target, in its `if`
   std::vector<Target> parts;
@@ -127,7 +127,7 @@ struct Statement {
   std::vector<std::pair<Expression*, Block>> branches;
   Expression* test = nullptr;
   bool recursive = false;
-  Function function;  // recursive loops have one, too: of its depth and slots
+  Function function;  // of recursive loops, too: the depth and the slots
   Slot loop;          // the variable "loop"
   bool uses_loop = false;
   std::vector<Load> loads, other_loads, test_loads;

@@ -93,7 +93,7 @@ Value lipsum(Runtime& runtime, const Arguments& arguments) {
   refuse("lipsum makes random text, which no conversation needs");
 }
 
-/// What a cycler and its methods share.
+/// The state that a cycler and its methods share.
 struct Turns : Object {
   Turns(Budget* budget, std::vector<Value> given) : Object(budget), items(std::move(given)) {
     charge(sizeof(Turns) + items.size() * sizeof(Value));

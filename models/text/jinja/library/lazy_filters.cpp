@@ -30,7 +30,7 @@ struct Lazy : Generator {
   bool running = false;
 };
 
-/// Of what `step` holds: the source and the arguments.
+/// Makes a lazy value. `step` holds the source and the arguments.
 Value lazy(Runtime& runtime, const Value& source, const Arguments& arguments,
            std::function<std::optional<Value>()> step) {
   auto made = std::make_shared<Lazy>(runtime.budget, source, std::move(step));

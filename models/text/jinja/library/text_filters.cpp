@@ -135,7 +135,7 @@ Value indent(Runtime& runtime, const Value& subject, const Arguments& arguments)
   else
     margin.add(" ", given.whole(0, 4));
   const bool first = given.flag(1, false), blank = given.flag(2, false);
-  const std::string whole = source.utf8() + "\n";  // as jinja2 adds it: a line end at the end makes one more line
+  const std::string whole = source.utf8() + "\n";  // as in jinja2: a line end at the end makes one more line
   bool begin = true;
   for (const std::string_view line : lines_of(*runtime.budget, whole, false)) {
     if (!begin) out += "\n";

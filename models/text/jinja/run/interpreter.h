@@ -39,8 +39,8 @@ class Interpreter {
   /// `variables`: the template's variables, a dict.
   Interpreter(const Syntax& syntax, Runtime& runtime, Value variables);
 
-  /// The text. `spans` receives the places of generation blocks. They are in code points, as transformers counts them:
-  /// from the text written when a block ended.
+  /// Returns the text. `spans` receives the places of generation blocks, in code points. They are counted as in
+  /// transformers, from the text that was written when a block ended.
   std::string run(std::vector<GeneratedSpan>& spans);
 
  private:

@@ -105,7 +105,7 @@ Interpreter::Flow Interpreter::execute_inner(const Statement& statement, const F
     const Redirect redirect(out_, held);
     flow = execute(statement.body, frame);
   }
-  if (flow != Flow::on) return flow;  // what was written goes with the block
+  if (flow != Flow::on) return flow;  // the block's output is dropped with it
   const Value text = make_string(&budget_, held.take());
   write(filter(*statement.expression, frame, &text));
   return Flow::on;

@@ -40,7 +40,7 @@ class BpeModel : public TokenModel {
 
   Vocabulary vocabulary_;
   RankedMerges merges_;
-  PairTable<bool> joints_;  // last and first characters of what merges join
+  PairTable<bool> joints_;  // the last and first characters that some merge joins
   std::array<std::int32_t, 128> ascii_{};
   std::array<std::int32_t, 256> bytes_{};
   std::optional<std::string> unknown_;
@@ -92,14 +92,14 @@ void BpeModel::add_merges(Component& component) {
   }
 }
 
-/// The next place behind `from` where no merge can ever join what stands on both sides, so that the ids of both parts
-/// side by side are those of the whole; the word's end when there is none. `from` begins a character.
+/// Returns the next place behind `from` where no merge can ever join the texts on both sides; the word's end if there
+/// is none. The ids of both parts are then those of the whole. `from` begins a character.
 std::size_t BpeModel::joint_before(std::string_view word, std::size_t from) const {
   std::string_view before = first_character(word.substr(from));
   for (std::size_t at = from + before.size(); at < word.size();) {
     const std::string_view next = first_character(word.substr(at));
     const bool joined = joints_.find(RankedMerges::pair(code_point(before), code_point(next))) != nullptr;
-    // beside an unknown character fuse_unk and bytes would have to be looked at
+    // next to an unknown character, fuse_unk and bytes would matter
     if (!joined && id_of_character(before, true, false) >= 0 && id_of_character(next, true, false) >= 0) return at;
     at += next.size();
     before = next;
@@ -171,7 +171,7 @@ void BpeModel::symbols_of(std::string_view word, std::vector<MergeSymbol>& symbo
       std::string whole(character);
       if (!begins) whole.insert(0, prefix_);
       if (at == word.size()) whole += suffix_;
-      if (add_bytes(whole, symbols)) continue;  // what is pending comes behind the bytes, there too
+      if (add_bytes(whole, symbols)) continue;  // here too, pending symbols come behind the bytes
     }
     if (!unknown_) continue;
     if (!fuse_unknown_) take_pending();

@@ -1,5 +1,5 @@
-// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs: of all ways to put a
-// word together the one whose scores add up to most; unknown characters side by side are one.
+// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs. Of all ways to put a
+// word together it takes the one with the highest sum of scores. Neighbouring unknown characters are one.
 #include <algorithm>
 #include <cmath>
 #include <limits>

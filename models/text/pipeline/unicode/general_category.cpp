@@ -13,8 +13,8 @@ constexpr std::string_view names[] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", 
 constexpr int name_bits = 5;
 constexpr char32_t end_of_codes = 0x110000;
 
-// Where runs of one category begin: 32 times the first code point, plus the place of the category's name. Made by
-// tests/data/make_general_category.py.
+// Begins of runs of one category: 32 times the first code point, plus the place of the category's name.
+// Made by tests/data/make_general_category.py.
 // clang-format off
 constexpr std::uint32_t runs[] = {
     0x19, 0x416, 0x431, 0x493, 0x4b1, 0x50d, 0x52e, 0x551, 0x572, 0x591, 0x5ac, 0x5d1, 0x608, 0x751, 0x792, 0x7f1,

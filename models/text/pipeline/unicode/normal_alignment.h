@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// A character of the normal form. `change` 1: it was inserted after the previous one; 0: it replaces one character;
-/// -n: it replaces that and the next n.
+/// A character of the normal form. A `change` of 1 means that it was inserted after the previous one, 0 that it
+/// replaces one character. -n means that it replaces one character and the next n.
 struct NormalCharacter {
   char32_t code = 0;
   int change = 0;

@@ -1,4 +1,5 @@
-// What LibTorch asks of the driver itself. Loaded under the driver's name, so that LibTorch's own search finds it.
+// The functions of the driver that LibTorch calls itself. Loaded under the driver's name, so that LibTorch's own search
+// finds it.
 extern "C" {
 
 int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {

@@ -1,8 +1,10 @@
 #pragma once
 // Splits batches over processes. Two ways to the same rows:
 //
-//   for (auto& batch : zero::shard(loader, world))    // any loader or range: every process reads the whole batch and keeps its rows
-//   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});    // reads its rows alone
+//   // Any loader or range: every process reads the whole batch and keeps its rows.
+//   for (auto& batch : zero::shard(loader, world))
+//   // Every process reads its rows alone.
+//   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});
 //
 // A loader's batch is the batch of all processes. Each gets contiguous rows of it, as even as possible
 // (rows_of_process()): no sample is repeated or lost. All have the same number of iterations, so some get an empty
@@ -51,7 +53,7 @@ torch::Tensor random_state();
 void with_random_state(const World& world, const torch::Tensor& state, const std::function<void()>& body);
 /// A tensor of a loader's saved state. InputError if the name is missing.
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name);
-/// InputError if the number of this name differs.
+/// Throws InputError if the saved number of this name differs from `value`.
 void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value);
 [[noreturn]] void throw_shorter_loader(std::int64_t batches);
 
@@ -67,7 +69,8 @@ class LoaderPosition {
   }
   /// The current epoch; after its last batch, the next one.
   std::int64_t epoch() const { return epoch_ + (ended_ ? 1 : 0); }
-  /// Begins the epoch of the latest set_epoch(), or else epoch(). In a loaded epoch, done() batches are done already.
+  /// Begins the epoch of the latest set_epoch(), or else epoch(). If a loaded position is in that epoch, done() batches
+  /// of it are done.
   void begin() {
     const bool goes_on = loaded_ && (named_ || !ended_);
     *this = LoaderPosition(named_ ? epoch_ : epoch(), goes_on ? done_ : 0);
@@ -86,7 +89,7 @@ class LoaderPosition {
 
   std::int64_t epoch_ = 0, done_ = 0;
   bool ended_ = false;   // the loop has reached the end
-  bool loaded_ = false;  // and no begin() since
+  bool loaded_ = false;  // loaded, and not begun since
   bool named_ = false;   // set_epoch() was called since the load
 };
 

@@ -46,10 +46,10 @@ struct ShardOptions {
   int stage = 3;  // 0: nothing sharded; 1: optimizer state; 2: gradients too; 3: parameters too
   /// Type of parameters, gradients and communication; bf16 keeps fp32 masters. None: the parameters' own type.
   std::optional<torch::ScalarType> precision = {};
-  /// Modules (fnmatch(3) patterns on names) whose parameters are unsharded and resharded together; empty: each named
-  /// child. A child that is a list gives a unit per element; one with most parameters in lists (TransformerEncoder) is
-  /// split like the module itself. "layers.*" is each layer with its contents; a unit inside another needs its own
-  /// pattern.
+  /// Units: patterns (fnmatch(3)) for names of modules whose parameters are unsharded and resharded together. Empty:
+  /// each named child. A child that is a list gives a unit per element. A child with most parameters in lists
+  /// (TransformerEncoder) is split like the module itself. "layers.*" is each layer with its contents. A unit inside
+  /// another needs its own pattern.
   std::vector<std::string> units = {};
   int open_groups = 2;  // stage 3: most units that are unsharded at once
   Buffers buffers = Buffers::of_main;
@@ -93,8 +93,8 @@ class [[nodiscard]] Frozen {
 };
 
 struct Step {
-  /// False: more micro-batches follow, or a gradient was not finite and nothing was updated. The first such step in a
-  /// row logs a warning.
+  /// False if more micro-batches follow, or if a gradient was not finite and nothing was updated. The first such step
+  /// in a row logs a warning.
   bool taken = false;
   double grad_norm = 0;  // of the whole gradient, before clipping
 };

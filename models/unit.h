@@ -70,6 +70,7 @@ struct ForwardContext {
   const Loss* loss = nullptr;        // turns the last unit's output into the loss; null: the cross-entropy
   LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: they are dropped. A ChainPass has its
                                // own.
+  Communicator* context_ranks = nullptr;  // hold the other tokens of the batch; null: nobody. A ChainPass has its own.
   Communicator* tensor_ranks = nullptr;  // hold the other slices of cut weights; null: weights are whole. A ChainPass
                                          // has its own.
 };
@@ -80,7 +81,7 @@ class Unit : public ParameterUnit {
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
   /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape, or the
-  /// rank's own tokens [1, own, hidden] if context.tensor_ranks divides them (models/parallel/token_split.h). The last
+  /// rank's own tokens [1, own, hidden] if context_ranks or tensor_ranks divide them (models/parallel/token_split.h). The last
   /// unit returns context.loss of the batch, summed and not averaged, a scalar in fp32 (fp64 when computing in
   /// fp64). A unit may add terms to it on the way (models/loss_terms.h).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;

@@ -2,9 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "models/nn/heads.h"
 #include "models/ops/kv_cache.h"
+#include "models/parallel/head_swap.h"
 
 namespace zero {
 namespace {
@@ -73,8 +76,29 @@ WidthPart AttentionHalf::attend(const WidthPart& projected, const ForwardContext
     qkv = norm_heads(qkv, shape_, rms_weight(tensor(q_norm_), norm_), rms_weight(tensor(k_norm_), norm_), eps_,
                      norms_all_heads_ ? TokenSplit(context) : TokenSplit());
   if (turned_ < shape_.head_dim) qkv = heads_in_order(qkv, shape_, turned_);
-  return {context.cache ? cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})
-                        : attention(qkv, shape_, *rotary_, *context.batch)};
+  if (context.cache) return {cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})};
+  const TokenSplit split(context);
+  return split.has_parts() ? attend_swapped({qkv}, split, *context.batch)
+                           : WidthPart{attention(qkv, shape_, *rotary_, *context.batch)};
+}
+
+WidthPart AttentionHalf::attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const {
+  const std::int64_t ranks = split.context().size(), dim = shape_.head_dim;
+  AttentionShape own = shape_;
+  own.heads = shape_.heads / ranks;
+  own.kv_heads = std::max<std::int64_t>(1, shape_.kv_heads / ranks);  // several ranks may need the same one
+  RankColumns heads_of_ranks, outputs_of_ranks;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const std::int64_t q = r * own.heads, kv = q * shape_.kv_heads / shape_.heads;
+    const auto window = [&](std::int64_t first, std::int64_t heads) {
+      return TensorCut::Window{first * dim, heads * dim};
+    };
+    heads_of_ranks.push_back({window(q, own.heads), window(shape_.heads + kv, own.kv_heads),
+                              window(shape_.heads + shape_.kv_heads + kv, own.kv_heads)});
+    outputs_of_ranks.push_back({window(q, own.heads)});
+  }
+  const at::Tensor mine = swap_to_columns(qkv, split, heads_of_ranks);
+  return swap_to_tokens(attention(mine, own, *rotary_, batch), split, outputs_of_ranks);
 }
 
 std::vector<int> AttentionHalf::parameters() const {

@@ -26,6 +26,8 @@ class AttentionHalf final : public DecoderHalf {
                            SlicePlace place);
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
   WidthPart attend(const WidthPart& qkv, const ForwardContext& context) const;
+  /// The same on a context axis, whose ranks swap tokens for heads.
+  WidthPart attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const;
 
   const Unit& unit_;
   std::int64_t layer_, turned_;

@@ -47,13 +47,15 @@ class DecoderEmbedding : public Unit {
  private:
   TokenPart looked_up(const ForwardContext& context, const TokenSplit& split) const {
     const at::Tensor &ids = context.batch->ids, &table = parameters_[0].tensor;
-    if (!split.divides()) return {embed(ids, table)};
-    return scatter_tokens(PartialSum{embed_slice(ids, table, first_token_)}, split);
+    if (!split.any()) return {embed(ids, table)};
+    const at::Tensor part = split.has_parts() ? split.part_rows(ids.reshape({-1})).unsqueeze(0) : ids;
+    if (!split.divides()) return {embed(part, table)};
+    return scatter_tokens(PartialSum{embed_slice(part, table, first_token_)}, split);
   }
 
   /// Those of this rank's tokens, [1, own].
   static at::Tensor own(const at::Tensor& of_tokens, const TokenSplit& split) {
-    return split.divides() ? split.own_rows(of_tokens.reshape({-1})).unsqueeze(0) : of_tokens;
+    return split.any() ? split.own_rows(of_tokens.reshape({-1})).unsqueeze(0) : of_tokens;
   }
 
   static at::Tensor positions(const ForwardContext& context) {
@@ -149,6 +151,17 @@ std::string why_not_cut(const ModelConfig& config, int ranks) {
     if (cuts(count)) legal += (legal.empty() ? "" : ", ") + std::to_string(count);
   return text("must divide the model's ", config.num_attention_heads, " attention heads and ",
               config.num_key_value_heads, " key-value heads: ", legal);
+}
+
+std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks) {
+  const std::int64_t heads = config.num_attention_heads / tensor_ranks, kv = config.num_key_value_heads / tensor_ranks;
+  const auto swaps = [&](int count) { return heads % count == 0 && (kv % count == 0 || count % kv == 0); };
+  if (swaps(ranks)) return "";
+  std::string legal;
+  for (int count = 1; count <= heads; ++count)
+    if (swaps(count)) legal += (legal.empty() ? "" : ", ") + std::to_string(count);
+  return text("must divide the model's ", heads, " attention heads", tensor_ranks > 1 ? " of a rank" : "",
+              ", and must divide its ", kv, " key-value heads or be a multiple of them: ", legal);
 }
 
 namespace {

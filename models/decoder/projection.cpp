@@ -82,7 +82,8 @@ LowRank Projection::low_rank(const Adapter& adapter, const LinearInput& input, c
   tensors.dropout = context.training ? adapter.dropout : 0.0;
   tensors.seed = context.seed ^ adapter.seed;
   tensors.first_sample = context.first_sample;
-  tensors.sequence = input.tokens.divides() ? input.tokens.length() : input.x.size(1);
+  tensors.first_row = input.tokens.first();
+  tensors.sequence = input.tokens.any() ? input.tokens.length() : input.x.size(1);
   if (input.flow != TokenFlow::scatters) return tensors;
   tensors.first_column = first_input_;
   tensors.sum_over_columns = [split = input.tokens](const at::Tensor& sums) { sum_over(split.ranks(), sums); };

@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "models/loss/loss.h"
 #include "models/loss/sequence_loss.h"
@@ -76,10 +78,11 @@ RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps
 }
 
 /// How the trained tokens of a batch come from the rows that this rank has. One rank takes them out and norms them. If
-/// ranks share the tokens, each norms its own, all are gathered, and then the trained ones are taken out.
+/// ranks of the tensor axis share the tokens, each norms its own, all are gathered, and then the trained ones are taken
+/// out. On a context axis all of this is about the rank's part of the batch.
 struct TrainedRows {
   TokenSplit split;
-  at::Tensor kept;  // [n], their places in the batch; undefined: all
+  at::Tensor kept;  // [n], their places in the part; undefined: all
 
   /// Rows [m, hidden] for the norm, of x [..., hidden].
   at::Tensor to_norm(const at::Tensor& x) const {
@@ -94,11 +97,17 @@ struct TrainedRows {
   }
   /// The gradient of the normed rows, of that of the trained tokens.
   at::Tensor back_to_norm(const at::Tensor& dz) const {
-    return split.divides() ? split.sum(spread(dz, split.batch() * split.length())) : dz;
+    return split.divides() ? split.sum(spread(dz, split.part())) : dz;
   }
   /// The gradient of x, of that of the rows for the norm.
   at::Tensor back_to_x(const at::Tensor& drows, const at::Tensor& x) const {
     return (split.divides() ? drows : spread(drows, x.numel() / x.size(-1))).view(x.sizes());
+  }
+  /// Places [n] of the trained tokens among those of the batch; undefined: all tokens are there.
+  at::Tensor places(std::int64_t count, at::Device device) const {
+    if (!split.has_parts()) return kept;
+    const at::Tensor in_part = kept.defined() ? kept : at::arange(count, at::TensorOptions(at::kLong).device(device));
+    return (in_part + split.first()).clamp_max(split.tokens() - 1);  // a GPU keeps padding, which no weight counts
   }
   /// Rows of `tokens` tokens: those of the trained ones, zeros for the others.
   at::Tensor spread(const at::Tensor& rows, std::int64_t tokens) const {
@@ -109,10 +118,19 @@ struct TrainedRows {
   }
 };
 
+/// The targets of a part, of those of the batch. Padding behind the batch is not trained.
+at::Tensor trained_in_part(const at::Tensor& targets, const TokenSplit& split) {
+  at::Tensor part = split.part_rows(targets);
+  const std::int64_t there = std::clamp<std::int64_t>(split.tokens() - split.first(), 0, split.part());
+  if (there < split.part()) part.narrow(0, there, split.part() - there).fill_(ignored_target);
+  return part;
+}
+
 /// The trained tokens of a batch under the norm, and the chunks of their logits.
 struct HeadTokens {
   TrainedRows trained;
   at::Tensor targets;  // [n]
+  at::Tensor places;   // as LossChunk::places
   at::Tensor rstd;
   at::Tensor z;                      // [n, hidden]
   std::vector<std::int64_t> chunks;  // as logits_chunks()
@@ -123,9 +141,11 @@ struct HeadTokens {
       : vocabulary(slice) {
     trained.split = TokenSplit(pass);
     targets = of_batch.reshape({-1}).contiguous();
+    if (trained.split.has_parts()) targets = trained_in_part(targets, trained.split);
     const at::Tensor all = trained.split.divides() ? x.new_empty({targets.size(0), 1}) : x.reshape({-1, x.size(-1)});
     trained.kept = trained_rows(all, targets, pass.batch->meta.ignores_targets);
     if (trained.kept.defined()) targets = targets.index_select(0, trained.kept);
+    places = trained.places(targets.size(0), targets.device());
     const RmsNormed normed = normed_rows(trained.to_norm(x), norm, eps);
     rstd = normed.rstd;
     z = trained.to_multiply(normed.y);
@@ -137,7 +157,7 @@ struct HeadTokens {
   bool one_chunk() const { return chunks.size() <= 2; }
   std::int64_t length(std::size_t p) const { return chunks[p + 1] - chunks[p]; }
   LossChunk chunk(std::size_t p, const Batch& batch) const {
-    return {batch, targets.narrow(0, chunks[p], length(p)), trained.kept, chunks[p], {}, vocabulary};
+    return {batch, targets.narrow(0, chunks[p], length(p)), places, chunks[p], {}, vocabulary};
   }
   at::Tensor logits(std::size_t p, const at::Tensor& output) const {
     return matrix_product(z.narrow(0, chunks[p], length(p)), output.t());
@@ -260,6 +280,10 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
   const Options own{weights.eps, &context, graph && (x.requires_grad() || norm_learns),
                     graph && weights.output.requires_grad(), slice_of(weights, context)};
   const Loss& loss = loss_of(context);
+  if (loss.looks_twice() && TokenSplit(context).has_parts())
+    throw InputError("the loss " + loss.name() +
+                     " is a function of whole sequences, and [parallel] context divides them: leave parallel.context "
+                     "out");
   if (own.vocabulary.divides() && !loss.takes_slices())
     throw InputError("the loss " + loss.name() + " reads whole rows of logits, and [parallel] tensor = " +
                      std::to_string(own.vocabulary.ranks->size()) + " divides them: leave parallel.tensor out");
@@ -269,6 +293,7 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
 
 at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context) {
   const at::NoGradGuard no_grad;
+  ZERO_CHECK(!TokenSplit(context).has_parts(), "losses of tokens are those of whole rows");
   const at::Tensor& targets = context.batch->targets;
   const HeadTokens tokens(x, weights.output, targets, weights.norm, weights.eps, context, slice_of(weights, context));
   at::Tensor logits;
@@ -282,8 +307,9 @@ at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights, const Fo
   const at::Tensor z = all.to_multiply(normed_rows(all.to_norm(x), weights.norm, weights.eps).y);
   at::Tensor logits = matrix_product(z, weights.output.t());
   std::int64_t batch = x.size(0), length = x.size(1);
-  if (all.split.divides()) {
-    logits = gather_columns(logits, slice_of(weights, context));
+  if (all.split.divides()) logits = gather_columns(logits, slice_of(weights, context));
+  if (all.split.any()) {
+    logits = all.split.gather_parts(logits);
     batch = all.split.batch(), length = all.split.length();
   }
   return logits.view({batch, length, logits.size(1)}).to(at::toOpMathType(logits.scalar_type()));

@@ -44,7 +44,7 @@ at::Tensor left_factor(const LinearInput& input, at::Tensor& rstd) {
 
 /// The shape of the result for x of the input's shape.
 std::vector<std::int64_t> result_shape(const LinearInput& input, const at::Tensor& x, std::int64_t width) {
-  if (input.flow == TokenFlow::gathers) return {input.tokens.batch(), input.tokens.length(), width};
+  if (input.flow == TokenFlow::gathers) return input.tokens.part_shape(width);
   if (input.flow == TokenFlow::scatters) return {1, input.tokens.own(), width};
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = width;

@@ -25,6 +25,7 @@ struct LowRank {
   // depend on the division of sequences into batches.
   std::int64_t first_sample = 0;
   std::int64_t sequence = 1;
+  std::int64_t first_row = 0;  // of z, counted from the beginning of the first sequence
   // If the weight is cut along its columns: z's first column in the full width, and the sum over the ranks that hold
   // the other columns, in place.
   std::int64_t first_column = 0;

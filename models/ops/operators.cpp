@@ -167,13 +167,14 @@ void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, cons
 at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
   static const auto op = operation<signature::dropout_mask>("zero::dropout_mask");
   const auto mask_of = [&](const at::Tensor& of) {
-    return op.call(of, adapter.dropout, static_cast<std::int64_t>(adapter.seed), adapter.first_sample,
-                   adapter.sequence);
+    return op.call(of, adapter.dropout, static_cast<std::int64_t>(adapter.seed),
+                   adapter.first_sample + adapter.first_row / adapter.sequence, adapter.sequence);
   };
-  if (adapter.first_column == 0) return mask_of(z);
-  // Draws are keyed by columns of the full width.
-  const at::Tensor before_and_own = at::empty({z.size(0), adapter.first_column + z.size(1)}, z.options());
-  return mask_of(before_and_own).narrow(1, adapter.first_column, z.size(1));
+  // Draws are keyed by the place in the sequence and by columns of the full width.
+  const std::int64_t row = adapter.first_row % adapter.sequence, column = adapter.first_column;
+  if (row == 0 && column == 0) return mask_of(z);
+  const at::Tensor before_and_own = at::empty({row + z.size(0), column + z.size(1)}, z.options());
+  return mask_of(before_and_own).narrow(0, row, z.size(0)).narrow(1, column, z.size(1));
 }
 
 at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {

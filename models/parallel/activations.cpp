@@ -14,7 +14,7 @@ using torch::autograd::variable_list;
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
 at::Tensor gathered(const at::Tensor& own, const TokenSplit& split) {
-  return split.gather(as_rows(own)).view({split.batch(), split.length(), own.size(-1)});
+  return split.gather(as_rows(own)).view(split.part_shape(own.size(-1)));
 }
 
 at::Tensor scattered(const at::Tensor& partial, const TokenSplit& split) {

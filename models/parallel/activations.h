@@ -15,17 +15,18 @@ struct TokenPart {
   at::Tensor x;
 };
 
-/// All tokens in this rank's columns or heads: [B, T, width / ranks]. Activations and attention take it.
+/// The tokens of the part in this rank's columns or heads: [B, T, width / ranks], or [1, part, width / ranks] on a
+/// context axis. Activations take it, and attention behind a HeadSwap.
 struct WidthPart {
   at::Tensor x;
 };
 
-/// All tokens in full width: [B, T, width]. The value is the sum over the ranks' tensors.
+/// The tokens of the part in full width, shaped likewise. The value is the sum over the ranks' tensors.
 struct PartialSum {
   at::Tensor x;
 };
 
-/// All tokens in full width, alike on all ranks: [B, T, width].
+/// The tokens of the part in full width, alike on all ranks of the tensor axis.
 struct Replicated {
   at::Tensor x;
 };

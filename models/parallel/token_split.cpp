@@ -8,45 +8,69 @@
 namespace zero {
 namespace {
 
-/// The rows, and zeros behind them up to `count`.
-at::Tensor lengthened(const at::Tensor& rows, std::int64_t count) {
-  if (rows.size(0) == count) return rows.contiguous();
-  std::vector<std::int64_t> shape = rows.sizes().vec();
-  shape[0] = count;
-  at::Tensor all = at::empty(shape, rows.options());
-  all.narrow(0, 0, rows.size(0)).copy_(rows);
-  all.narrow(0, rows.size(0), count - rows.size(0)).zero_();
+Communicator* of_several(Communicator* ranks) { return ranks && ranks->size() > 1 ? ranks : nullptr; }
+
+/// Rows [begin, end) of `all`, with zeros for those that it does not have.
+at::Tensor rows_of(const at::Tensor& all, std::int64_t begin, std::int64_t end, std::int64_t count) {
+  const std::int64_t from = std::min(begin, all.size(0)), to = std::min(end, all.size(0));
+  return lengthened(all.narrow(0, from, to - from), count);
+}
+
+at::Tensor gathered(Communicator& ranks, const at::Tensor& own) {
+  const at::Tensor all = at::empty({ranks.size() * own.size(0), own.size(1)}, own.options());
+  if (all.numel() > 0) ranks.all_gather_into(all.view({-1}), own.contiguous().view({-1}), {Phase::activations});
   return all;
 }
 
 }  // namespace
 
-TokenSplit::TokenSplit(const ForwardContext& context) {
-  if (!context.tensor_ranks || context.tensor_ranks->size() == 1) return;
-  ranks_ = context.tensor_ranks;
+at::Tensor lengthened(const at::Tensor& rows, std::int64_t count) {
+  if (rows.size(0) == count) return rows.contiguous();
+  std::vector<std::int64_t> shape = rows.sizes().vec();
+  shape[0] = count;
+  const at::Tensor all = at::empty(shape, rows.options());
+  all.narrow(0, 0, rows.size(0)).copy_(rows);
+  all.narrow(0, rows.size(0), count - rows.size(0)).zero_();
+  return all;
+}
+
+TokenSplit::TokenSplit(const ForwardContext& context)
+    : context_(of_several(context.context_ranks)), tensor_(of_several(context.tensor_ranks)) {
+  if (!any()) return;
   batch_ = context.batch->ids.size(0);
   length_ = context.batch->ids.size(1);
-  own_ = (batch_ * length_ + ranks_->size() - 1) / ranks_->size();
+  part_ = tokens();
+  if (context_) {
+    part_ = (tokens() + context_->size() - 1) / context_->size();
+    first_ = context_->rank() * part_;
+  }
+  own_ = tensor_ ? (part_ + tensor_->size() - 1) / tensor_->size() : part_;
 }
 
-at::Tensor TokenSplit::gather(const at::Tensor& own) const {
-  const at::Tensor all = at::empty({ranks_->size() * own_, own.size(1)}, own.options());
-  if (all.numel() > 0) ranks_->all_gather_into(all.view({-1}), own.contiguous().view({-1}), {Phase::activations});
-  return all.narrow(0, 0, batch_ * length_);
+std::vector<std::int64_t> TokenSplit::part_shape(std::int64_t width) const {
+  return context_ ? std::vector<std::int64_t>{1, part_, width} : std::vector<std::int64_t>{batch_, length_, width};
 }
+
+at::Tensor TokenSplit::part_rows(const at::Tensor& all) const { return rows_of(all, first_, first_ + part_, part_); }
+
+at::Tensor TokenSplit::own_rows(const at::Tensor& all) const {
+  const std::int64_t begin = first_ + (tensor_ ? tensor_->rank() * own_ : 0);
+  return rows_of(all, std::min(begin, first_ + part_), std::min(begin + own_, first_ + part_), own_);
+}
+
+at::Tensor TokenSplit::gather(const at::Tensor& own) const { return gathered(*tensor_, own).narrow(0, 0, part_); }
 
 at::Tensor TokenSplit::sum(const at::Tensor& partial) const {
-  const at::Tensor full = lengthened(partial, ranks_->size() * own_),
+  const at::Tensor full = lengthened(partial, tensor_->size() * own_),
                    own = at::empty({own_, partial.size(1)}, partial.options());
   if (own.numel() > 0)
-    ranks_->reduce_scatter(own.view({-1}), full.view({-1}), {at::toOpMathType(own.scalar_type()), false},
-                           {Phase::activations});
+    tensor_->reduce_scatter(own.view({-1}), full.view({-1}), {at::toOpMathType(own.scalar_type()), false},
+                            {Phase::activations});
   return own;
 }
 
-at::Tensor TokenSplit::own_rows(const at::Tensor& all) const {
-  const std::int64_t begin = std::min(ranks_->rank() * own_, all.size(0)), end = std::min(begin + own_, all.size(0));
-  return lengthened(all.narrow(0, begin, end - begin), own_);
+at::Tensor TokenSplit::gather_parts(const at::Tensor& part) const {
+  return context_ ? gathered(*context_, part).narrow(0, 0, tokens()) : part;
 }
 
 void sum_over(Communicator& ranks, const at::Tensor& tensor) {

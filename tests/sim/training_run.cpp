@@ -179,7 +179,8 @@ void choose_code() {
 RunResult run_training(const RunOptions& given, const AfterStep& after_step, const TrackerOf& tracker_of) {
   choose_code();
   RunOptions run = given;
-  MeshShape shape = MeshShape::hybrid(run.ranks / run.tensor, run.shard_degree);
+  MeshShape shape = MeshShape::hybrid(run.ranks / (run.context * run.tensor), run.shard_degree);
+  shape.context = run.context;
   shape.tensor = run.tensor;
   const int row_ranks = shape.size(axes::rows);
   if (run.rows_in_order > 0) run.micro_batches = run.global_batch / (row_ranks * run.rows_in_order);
@@ -223,7 +224,7 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
       const double loss = run.rows_in_order > 0 ? sum_in_order(communicator, found.losses)
-                                                : sum_over_ranks(mesh.along(axes::rows), found.loss_sum());
+                                                : sum_over_ranks(mesh.along(axes::tokens), found.loss_sum());
       if (rank == 0) {
         result.losses[step] = loss / tokens;
         result.norms[step] = found.norm;

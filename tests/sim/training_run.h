@@ -23,7 +23,8 @@ struct RunOptions {
   int micro_batches = 1;  // of each rank in a step
   int under_way = 1;      // micro-batches whose forward has run and whose backward has not, at most
   int shard_degree = 0;
-  int tensor = 1;         // ranks of the tensor axis; the others share the batch
+  int context = 1;        // ranks of the context axis, and of the tensor axis; the others share the batch
+  int tensor = 1;
   int steps = 8;
   int global_batch = 24;
   int seq_len = 6;

@@ -47,20 +47,23 @@ void check_reproducible(const Config& config, int ranks) {
 }  // namespace
 
 MeshShape mesh_of(const Config& config, int ranks) {
-  const int tensor = int(config.parallel.tensor);
-  if (ranks % tensor != 0) {
-    const int below = ranks / tensor * tensor;
-    throw InputError(text(config.where("parallel.tensor"), ": must divide the number of ranks, ", ranks, ": ",
-                          divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + tensor,
+  const int tensor = int(config.parallel.tensor), context = int(config.parallel.context), together = tensor * context;
+  if (ranks % together != 0) {
+    const int below = ranks / together * together;
+    const bool both = tensor > 1 && context > 1;
+    throw InputError(text(config.where(tensor > 1 ? "parallel.tensor" : "parallel.context"),
+                          both ? text(" x context = ", together) : "", ": must divide the number of ranks, ", ranks, ": ",
+                          divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + together,
                           " ranks"));
   }
-  const int copies = ranks / tensor;  // of the whole model's computation
+  const int copies = ranks / together;  // of the whole model's computation
   const std::int64_t degree = config.zero.shard_degree;
   if (degree > 0 && copies % degree != 0)
     throw InputError(text(config.where("zero.shard_degree"), ": must divide the number of ranks",
-                          tensor > 1 ? text(" / parallel.tensor") : "", ", ", copies, ": 0 (all), ",
+                          together > 1 ? text(" / ", together, " of [parallel]") : "", ", ", copies, ": 0 (all), ",
                           divisors_of(copies)));
   MeshShape shape = MeshShape::hybrid(copies, int(degree));
+  shape.context = context;
   shape.tensor = tensor;
   return shape;
 }

@@ -88,7 +88,8 @@ struct ZeroConfig {
 };
 
 struct ParallelConfig {
-  std::int64_t tensor = 1;  // ranks that share each matrix and the tokens of a micro-batch
+  std::int64_t tensor = 1;   // ranks that share each matrix and the tokens of a micro-batch
+  std::int64_t context = 1;  // ranks that share the tokens of each row
   bool operator==(const ParallelConfig&) const = default;
 };
 

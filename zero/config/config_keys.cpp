@@ -293,6 +293,9 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"parallel", "tensor", at<&C::parallel, &ParallelConfig::tensor>, between(1, 1024),
        "Ranks that share each matrix and the tokens of a micro-batch (tensor and sequence parallelism, docs/parallel.md). It "
        "divides the number of ranks and the model's heads. The other ranks share the data."},
+      {"parallel", "context", at<&C::parallel, &ParallelConfig::context>, between(1, 1024),
+       "Ranks that share the tokens of each row (DeepSpeed-Ulysses, docs/parallel.md), for long rows. tensor x context divides "
+       "the number of ranks and the model's heads."},
 
       {"comm", "deadline_seconds", at<&C::comm, &CommConfig::deadline_seconds>, up_to(1e8, "100000000"),
        "A collective that takes longer ends the job."},

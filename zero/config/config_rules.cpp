@@ -37,10 +37,12 @@ void check_reproducible(const Config& config) {
   if (config.job.over_ranks() && config.zero.gradient_dtype == "bf16")
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
-  if (config.job.over_ranks() && config.parallel.tensor > 1)
-    refuse(config, "parallel.tensor",
-           "adds partial products in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
-           "leave one of the two out");
+  for (const auto& [key, ranks] : {std::pair("parallel.tensor", config.parallel.tensor),
+                                   std::pair("parallel.context", config.parallel.context)})
+    if (config.job.over_ranks() && ranks > 1)
+      refuse(config, key,
+             "adds parts of a row in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
+             "leave one of the two out");
 }
 
 // Tries presets and their fields here, so that the error names the line.
@@ -162,8 +164,10 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
   if (config.training.seq_len > model.max_position_embeddings)
     refuse(config, "training.seq_len",
            text("must be at most the model's context, max_position_embeddings = ", model.max_position_embeddings));
-  if (const std::string why = why_not_cut(model, int(config.parallel.tensor)); !why.empty())
-    refuse(config, "parallel.tensor", why);
+  const int tensor = int(config.parallel.tensor), context = int(config.parallel.context);
+  if (const std::string why = why_not_cut(model, tensor); !why.empty()) refuse(config, "parallel.tensor", why);
+  if (const std::string why = why_not_swapped(model, tensor, context); !why.empty())
+    refuse(config, "parallel.context", why);
   const double tokens = double(config.micro_batch_rows()) * double(config.training.seq_len);
   const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
   if (4 * tokens * widths > most_bytes)

@@ -38,6 +38,7 @@ ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardConte
   context_.recompute_attention = run.recompute_attention;
   context_.keep_inputs = run.keep_inputs;
   if (!context_.terms) context_.terms = &terms_;
+  context_.context_ranks = groups.context_ranks;
   context_.tensor_ranks = groups.tensor_ranks;
   close_others();
   groups_.under_way.push_back(this);

@@ -26,9 +26,9 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
               .gather_stream = SideStream(options.device, true),
               .reduce_stream = SideStream(options.device, true),
               .overlap = options.overlap} {
-  if (mesh.size({MeshAxis::pipeline, MeshAxis::context}) > 1)
+  if (mesh.size(MeshAxis::pipeline) > 1)
     throw InputError("a mesh of " + mesh.shape().describe() +
-                     ": an engine runs all units on every rank, and all tokens of a row: use the other axes");
+                     ": an engine runs all units on every rank: use the other axes");
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
@@ -42,6 +42,7 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   whole_ = make_sharing(sliced ? sharing | MeshAxis::tensor : sharing);
   if (sliced) slices_ = make_sharing(sharing);
   if (sliced) groups_.tensor_ranks = &mesh.along(MeshAxis::tensor);
+  if (mesh.size(MeshAxis::context) > 1) groups_.context_ranks = &mesh.along(MeshAxis::context);
   norm_ranks();  // made here, on all ranks
   make_groups();
   start_optimizers();

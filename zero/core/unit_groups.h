@@ -26,6 +26,7 @@ struct UnitGroups {
   SideStream gather_stream = {}, reduce_stream = {};
   bool overlap = false;  // gathers run ahead by one unit
   bool gathers = false;  // some weights come and go
+  Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
   Communicator* tensor_ranks = nullptr;  // hold the other slices of cut parameters; null: there are none
   std::vector<WeightUser*> under_way = {};
   bool in_step = false;  // some micro-batches of a step have had their backward

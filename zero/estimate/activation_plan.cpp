@@ -53,7 +53,7 @@ struct HeadSizes {
   HeadSizes(const Model& model, const ActivationWork& work)
       : sum(rounded_up(4 * own_rows(model) * model.config.hidden_size)) {
     const std::int64_t row = own_rows(model) * std::int64_t(c10::elementSize(work.compute));
-    const std::int64_t tokens = work.batch * work.seq_len;
+    const std::int64_t tokens = (work.batch * work.seq_len - 1) / work.context_ranks + 1;
     const std::int64_t rows =
         logits_chunk_rows(tokens, row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
     for (const std::int64_t chunk : {std::min(tokens, rows), tokens % rows})
@@ -69,6 +69,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   if (work.on_device && work.compute == at::kHalf) work.compute = at::kBFloat16;
   const Chain chain = chain_of(model);
   RankSetting setting;
+  setting.mesh.context = work.context_ranks;
   setting.mesh.tensor = work.tensor_ranks;
   MetaRank rank(chain, options_of(work), setting);
   std::set<int> gradients;

@@ -18,7 +18,8 @@ struct ActivationWork : KeptOptions {
   bool fuse_accumulation = false;  // as in EngineOptions and ParameterGroup::fuses_accumulation
   bool on_device = false;          // a GPU computes, with LibTorch's fused attention
   bool packed = false;             // rows hold several documents
-  int tensor_ranks = 1;            // that share the tokens; the model holds their slices
+  int context_ranks = 1;           // that share the tokens of rows
+  int tensor_ranks = 1;            // that share the rest of the tokens; the model holds their slices
 
   auto operator<=>(const ActivationWork&) const = default;
 };

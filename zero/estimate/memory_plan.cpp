@@ -96,6 +96,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.optimizer_in_store = config.offload.optimizer != "none";
   work.copies_checkpoints = copies_checkpoints(config);
   work.mesh = batch.mesh;
+  work.activations.context_ranks = batch.mesh.context;
   work.activations.tensor_ranks = batch.mesh.tensor;
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

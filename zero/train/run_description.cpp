@@ -48,8 +48,8 @@ void log_description(const Job& job, const RunPlan& plan, const Model& model, co
   log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"),
            ", ", plan.config.training.precision);
   log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
-  if (const MeshShape& mesh = plan.batch.mesh; mesh.tensor > 1)
-    log_info("mesh: ", mesh.describe(), "; ranks of the tensor axis share each matrix and the tokens of a micro-batch");
+  if (const MeshShape& mesh = plan.batch.mesh; mesh.size(axes::rows) < mesh.ranks())
+    log_info("mesh: ", mesh.describe());
   log_info(counted(job.size(), "rank"), " on ", counted(job.nodes(), "node"), ", ",
            counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
   const std::int64_t rows = order.options().rows;

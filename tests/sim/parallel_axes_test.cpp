@@ -1,5 +1,5 @@
-// Tensor parallelism with sequence parallelism: every family trains as one rank does, in fp64, at every stage, in full,
-// with adapters and with packed and padded rows. Losses, norms, all gradients and weights are compared.
+// The tensor and the context axis, and both: every family trains as one rank does, in fp64, at every stage, in full and
+// with adapters, over padded rows. Losses, norms, all gradients and weights are compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,21 @@
 namespace zero::testing {
 namespace {
 
-/// Ranks, those of the tensor axis, and those of a sharding group.
+/// Ranks, those of the two axes, and those of a sharding group.
 struct Layout {
-  int ranks, tensor, shard_degree = 0;
+  int ranks, tensor = 1, context = 1, shard_degree = 0;
 };
 std::ostream& operator<<(std::ostream& out, const Layout& layout) {
-  out << "np" << layout.ranks << "_tensor" << layout.tensor;
+  out << "np" << layout.ranks << "_tensor" << layout.tensor << "_context" << layout.context;
   return layout.shard_degree ? out << "_degree" << layout.shard_degree : out;
+}
+
+RunOptions with_layout(RunOptions run, const Layout& layout) {
+  run.ranks = layout.ranks;
+  run.tensor = layout.tensor;
+  run.context = layout.context;
+  run.shard_degree = layout.shard_degree;
+  return run;
 }
 
 Parts llama_like() { return {"llama_like", small_config(false)}; }
@@ -60,20 +68,17 @@ void add_adapters(RunOptions& run, bool dora) {
 
 using Case = std::tuple<Parts, int, Layout>;
 
-class TensorAxis : public ::testing::TestWithParam<Case> {
+class ParallelAxes : public ::testing::TestWithParam<Case> {
  protected:
   static void expect_equal_runs(const RunOptions& reference) {
     const auto& [parts, stage, layout] = GetParam();
     const RunResult expected = run_training(reference);
     ASSERT_GT(expected.norms.back(), 0);
     for (const int micro_batches : {1, 3}) {
-      RunOptions run = reference;
+      RunOptions run = with_layout(reference, layout);
       run.stage = stage;
-      run.ranks = layout.ranks;
-      run.tensor = layout.tensor;
-      run.shard_degree = layout.shard_degree;
       run.micro_batches = micro_batches;
-      if (run.global_batch % (run.ranks / run.tensor * micro_batches)) continue;
+      if (run.global_batch % (run.ranks / (run.tensor * run.context) * micro_batches)) continue;
       run.recompute_every = micro_batches == 3;
       run.keep_inputs = micro_batches == 1;
       run.fuse_accumulation = micro_batches == 3;
@@ -82,15 +87,15 @@ class TensorAxis : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(TensorAxis, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam()))); }
+TEST_P(ParallelAxes, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam()))); }
 
-TEST_P(TensorAxis, TrainsAdaptersAsOneRankDoes) {
+TEST_P(ParallelAxes, TrainsAdaptersAsOneRankDoes) {
   RunOptions run = reference_of(std::get<0>(GetParam()));
   add_adapters(run, false);
   expect_equal_runs(run);
 }
 
-TEST_P(TensorAxis, TrainsDoraAsOneRankDoes) {
+TEST_P(ParallelAxes, TrainsDoraAsOneRankDoes) {
   RunOptions run = reference_of(std::get<0>(GetParam()));
   if (run.config.model_type == "gpt2") GTEST_SKIP() << "DoRA is not done for weights stored [in, out]";
   add_adapters(run, true);
@@ -103,22 +108,38 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return name.str();
 }
 
-INSTANTIATE_TEST_SUITE_P(TwoSlices, TensorAxis,
+INSTANTIATE_TEST_SUITE_P(TwoSlices, ParallelAxes,
                          ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(),
                                                               phi3_like()),
                                             ::testing::Range(0, 4), ::testing::Values(Layout{2, 2}, Layout{4, 2})),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(FourSlices, TensorAxis,
+INSTANTIATE_TEST_SUITE_P(FourSlices, ParallelAxes,
                          ::testing::Combine(::testing::Values(four_heads()), ::testing::Values(0, 1, 3),
                                             ::testing::Values(Layout{4, 4}, Layout{8, 4})),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Hybrid, TensorAxis,
+INSTANTIATE_TEST_SUITE_P(Hybrid, ParallelAxes,
                          ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(1, 3),
-                                            ::testing::Values(Layout{4, 2, 1}, Layout{8, 2, 2})),
+                                            ::testing::Values(Layout{4, 2, 1, 1}, Layout{8, 2, 1, 2},
+                                                              Layout{8, 1, 2, 2})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(TwoParts, ParallelAxes,
+                         ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(),
+                                                              phi3_like()),
+                                            ::testing::Range(0, 4),
+                                            ::testing::Values(Layout{2, 1, 2}, Layout{4, 1, 2})),
+                         name_of);
+// Six ranks share two key-value heads.
+INSTANTIATE_TEST_SUITE_P(SharedHeads, ParallelAxes,
+                         ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(0, 3),
+                                            ::testing::Values(Layout{6, 1, 6})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(BothAxes, ParallelAxes,
+                         ::testing::Combine(::testing::Values(four_heads(), gpt2_like()), ::testing::Range(0, 4),
+                                            ::testing::Values(Layout{4, 2, 2}, Layout{8, 2, 2})),
                          name_of);
 
 // The whole batch trains one token, the last one of the last row.
-TEST(TensorAxisTokens, OneTrainedTokenIsEnough) {
+TEST(ParallelTokens, OneTrainedTokenIsEnough) {
   RunOptions run = reference_of(llama_like());
   run.global_batch = 1;
   run.seq_len = 7;
@@ -128,45 +149,43 @@ TEST(TensorAxisTokens, OneTrainedTokenIsEnough) {
   const RunResult expected = run_training(run);
   for (const int stage : {0, 3}) {
     run.stage = stage;
-    run.ranks = run.tensor = 2;
-    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << stage;
+    for (const Layout& layout : {Layout{2, 2}, Layout{2, 1, 2}, Layout{4, 2, 2}})
+      EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << stage << " " << layout;
   }
 }
 
-// A rank of the data axis without rows makes the same calls.
-TEST(TensorAxisTokens, ChunksOfLogitsChangeNothing) {
+TEST(ParallelTokens, ChunksOfLogitsChangeNothing) {
   RunOptions run = reference_of(four_heads());
   const RunResult expected = run_training(run);
   run.logits_bytes = 1;
-  run.ranks = run.tensor = 4;
-  EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12);
+  for (const Layout& layout : {Layout{4, 4}, Layout{4, 1, 4}, Layout{4, 2, 2}})
+    EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << layout;
 }
 
 // Copies of a whole parameter on ranks of the tensor axis could drift apart in bf16 and fp32 as well.
-TEST(TensorAxisTypes, TrainsInBf16AndFp32) {
+TEST(ParallelTypes, TrainsInBf16AndFp32) {
   RunOptions run = reference_of(llama_like());
   run.compute = run.master = at::kFloat;
   const RunResult expected = run_training(run);
   for (const at::ScalarType compute : {at::kFloat, at::kBFloat16}) {
     run.compute = compute;
-    run.ranks = 4;
-    run.tensor = 2;
     run.stage = 3;
-    EXPECT_LT(largest_difference(expected, run_training(run)), compute == at::kFloat ? 2e-4 : 0.2);
+    for (const Layout& layout : {Layout{4, 2}, Layout{4, 1, 2}})
+      EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))),
+                compute == at::kFloat ? 2e-4 : 0.2)
+          << layout;
   }
 }
 
 // Adapters of every layer learn, and the same on all ranks.
-TEST(TensorAxisAdapters, StayEqualOverTwentySteps) {
+TEST(ParallelAdapters, StayEqualOverTwentySteps) {
   RunOptions run = reference_of(phi3_like());
   run.steps = 20;
   run.keep_gradients = false;
   add_adapters(run, false);
   const RunResult expected = run_training(run);
-  run.ranks = 4;
-  run.tensor = 2;
   run.stage = 2;
-  const RunResult cut = run_training(run);
+  const RunResult cut = run_training(with_layout(run, {4, 2, 2}));
   EXPECT_LT(largest_difference(expected, cut), 1e-9);  // rounding grows from step to step
   int trained = 0;
   for (const auto& [name, weight] : cut.weights)
@@ -187,7 +206,7 @@ class Indices final : public WeightSource {
   }
 };
 
-TEST(TensorAxisElements, ComeAndGoInTheirPlaces) {
+TEST(ParallelElements, ComeAndGoInTheirPlaces) {
   for (const Parts& parts : {llama_like(), gemma_like(), olmo_like(), gpt2_like(), phi3_like(), four_heads()})
     for (const int stage : {0, 1, 3}) {
       const int tensor = parts.config.num_key_value_heads % 4 == 0 ? 4 : 2, ranks = 2 * tensor;
@@ -221,8 +240,8 @@ TEST(TensorAxisElements, ComeAndGoInTheirPlaces) {
 }
 
 // Checkpoints of any layout go on in any other.
-TEST(TensorAxisCheckpoints, GoOnInAnyLayout) {
-  const Layout layouts[] = {{1, 1}, {3, 1}, {2, 2}, {4, 4}, {4, 2}};
+TEST(ParallelCheckpoints, GoOnInAnyLayout) {
+  const Layout layouts[] = {{1}, {3}, {2, 2}, {4, 4}, {4, 2}, {4, 2, 2}, {2, 1, 2}};
   RunOptions base = reference_of(four_heads());
   base.steps = 4;
   base.keep_gradients = false;
@@ -232,18 +251,14 @@ TEST(TensorAxisCheckpoints, GoOnInAnyLayout) {
     for (const Layout& to : layouts) {
       SCOPED_TRACE(::testing::Message() << from << " to " << to);
       MemoryDisk disk("/disk");
-      RunOptions run = base;
+      RunOptions run = with_layout(base, from);
       run.stage = stage++ % 4;
-      run.ranks = from.ranks;
-      run.tensor = from.tensor;
       run.steps = 2;
       run_training(run, [&](Engine& engine, int, int step) {
         if (step == 2) save_at(engine, step, *disk.calls());
       });
+      run = with_layout(base, to);
       run.stage = stage % 4;
-      run.ranks = to.ranks;
-      run.tensor = to.tensor;
-      run.steps = 4;
       run.first_step = 2;
       RunResult resumed = run_training(run, [&](Engine& engine, int, int step) {
         if (step == 2) restore_from(engine, step, *disk.calls());
@@ -257,7 +272,7 @@ TEST(TensorAxisCheckpoints, GoOnInAnyLayout) {
     }
 }
 
-TEST(TensorAxisRefusals, OptimizersThatSeeWholeTensors) {
+TEST(ParallelRefusals, OptimizersThatSeeWholeTensors) {
   for (const std::string name : {"muon", "adafactor", "prodigy", "adamw8bit"}) {
     RunOptions run = reference_of(llama_like());
     run.ranks = run.tensor = 2;

@@ -84,6 +84,8 @@ WidthPart AttentionHalf::attend(const WidthPart& projected, const ForwardContext
 
 WidthPart AttentionHalf::attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const {
   const std::int64_t ranks = split.context().size(), dim = shape_.head_dim;
+  ZERO_CHECK(shape_.heads % ranks == 0 && (shape_.kv_heads % ranks == 0 || ranks % shape_.kv_heads == 0),
+             "the ranks of the context axis do not divide the heads");
   AttentionShape own = shape_;
   own.heads = shape_.heads / ranks;
   own.kv_heads = std::max<std::int64_t>(1, shape_.kv_heads / ranks);  // several ranks may need the same one

@@ -20,8 +20,8 @@ ModelConfig with_biases(ModelConfig config) {
   return config;
 }
 
-/// Four norms a block around 1, norms of each query and key head, biases, a tied head, scaled embeddings. Of its three
-/// layers one has a window and a rope of its own, one does not rotate, one sees all.
+/// Four norms a block around 1, norms of each query and key head, biases, a tied head, scaled embeddings. One of its
+/// three layers has a window and a rope of its own, one does not rotate, one sees all.
 Parts gemma_like() {
   ModelConfig config = with_biases(small_config(true));
   config.model_type = "gemma3_text";

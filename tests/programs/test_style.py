@@ -1,4 +1,5 @@
-"""Checks rules of the house that a compiler does not: includes of rooms, README.md in each room, the English of Markdown pages.
+"""Checks rules of the house that a compiler does not: includes of rooms, README.md in each room, the English of comments and of
+Markdown pages.
 
 usage: test_style.py [PROJECT_ROOT]        prints one line per breach, exits 1 when there is one
 """
@@ -116,6 +117,8 @@ def breaches(path, text):
         for number, line in enumerate(text.splitlines(), 1):
             if match := LOOKS.search(line):
                 yield number, f"calls {match[1] or match[2]}(): base/files/lookup.h tells an error from an absence"
+    if not OLD_COMMENTS.match(path):
+        yield from comment_breaches(text)
     if path.endswith((".h", ".cuh")) and not re.match(r"(//[^\n]*\n|\s)*#pragma once\n", text):
         yield 1, "a header begins with #pragma once"
 
@@ -129,7 +132,9 @@ def folder_breaches(root):
 
 MARKDOWN_WIDTH = 100
 SENTENCE_WORDS = 25
+COMMENT_WIDTH = 120
 OLD_PAGES = ("CHANGELOG.md",)  # history keeps its words
+OLD_COMMENTS = re.compile(r"zero/(core/(states/)?[^/]*$|(modules|optim/(kernels|rules))/)|models/(decoder|loss|nn)/")  # not rewritten yet
 BARE_START = re.compile(r"[(*_\"]*(What|Of|Whose)\b(?!.*\?$)")  # a question may begin so
 
 
@@ -159,6 +164,31 @@ def sentences(lines):
     return [sentence for sentence in re.split(r"(?<=[.!?])[)*_]*\s+", text) if sentence]
 
 
+def riddles(sentence):
+    """What is hard to read in a sentence of a page or of a comment."""
+    opening = " ".join(sentence.split()[:6])
+    if BARE_START.match(sentence):
+        yield f'"{opening} ...": no sentence begins with a bare What, Of or Whose; put the subject first'
+    if re.search(r"\b(told|tells?) of\b", sentence):
+        yield f'"{opening} ..." tells of something: say reports, warns or shows'
+
+
+def comment_breaches(text):
+    """(line, what) for comments of a source that are hard to read. A comment behind code qualifies its name, and may begin with Of."""
+    block, start = [], 0
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        comment = re.match(r"\s*//+ ?(?! )(.*)$", line)  # an indented line is code or a table
+        if comment and len(line) > COMMENT_WIDTH:
+            yield number, f"has {len(line)} characters: comments wrap at {COMMENT_WIDTH}"
+        if comment and comment.group(1):
+            start, block = (start, block) if block else (number, block)
+            block.append(comment.group(1))
+            continue
+        for sentence in sentences(block):
+            yield from ((start, what) for what in riddles(sentence))
+        block = []
+
+
 def markdown_breaches(text):
     """(line, what) for sentences and lines of a Markdown page that are hard to read."""
     for start, lines in markdown_blocks(text):
@@ -171,10 +201,7 @@ def markdown_breaches(text):
             words = sum(bool(re.search(r"[A-Za-z0-9`]", word)) for word in sentence.split())
             if words > SENTENCE_WORDS:
                 yield start, f'"{opening} ..." has {words} words: a sentence has at most {SENTENCE_WORDS}'
-            if BARE_START.match(sentence):
-                yield start, f'"{opening} ...": no sentence begins with a bare What, Of or Whose; put the subject first'
-            if re.search(r"\b(told|tells?) of\b", sentence):
-                yield start, f'"{opening} ..." tells of something: say reports, warns or shows'
+            yield from ((start, what) for what in riddles(sentence))
 
 
 def self_test():
@@ -184,11 +211,13 @@ def self_test():
               ("zero/train/a.cpp", '#include "comm/nccl/nccl_communicator.h"\n'), ("zero/core/a.cpp", "#include <mpi.h>\n"), ("zero/config/b.cpp", "#include <toml++/toml.h>\n"),
               ("comm/nccl/cuda/a.cu", "#include <ATen/ATen.h>\n"), ("base/a.cpp", "#include <ATen/ATen.h>\n"), ("comm/a.h", "int x;\n"),
               ("zero/core/a.cpp", "#include <torch/torch.h>\n"), ("models/nn/a.cpp", "#include <torch/library.h>\n"), ("zero/core/a.cpp", '#include "../a.h"\n'),
-              ("models/a.cpp", "if (std::filesystem::exists(path)) return;\n"), ("zero/core/a.cpp", "return fs::is_directory(path, none);\n"), ("comm/a.cpp", "::stat(path, &it);\n")]
+              ("models/a.cpp", "if (std::filesystem::exists(path)) return;\n"), ("zero/core/a.cpp", "return fs::is_directory(path, none);\n"), ("comm/a.cpp", "::stat(path, &it);\n"),
+              ("comm/a.h", "#pragma once\n// What a rank does.\n"), ("comm/a.cpp", "  /// Fine.\n  /// Of two\n  /// one.\n"), ("comm/a.cpp", "// The user is told of it.\n"), ("comm/a.cpp", f"// {'a ' * 60}\n")]
     fine = [("models/nn/a.cpp", '#include "base/error.h"\n'), ("models/ops/a.cpp", "#include <torch/library.h>\n"), ("comm/mpi/backend.cpp", "#include <mpi.h>\n"), ("zero/core/a.h", '// Why.\n#pragma once\n#include "models/unit.h"\n'),
             ("tests/unit/a_test.cpp", '#include "zero/config/config.h"\n#include <torch/torch.h>\n'), ("zero/config/config.cpp", "#include <toml++/toml.h>\n"),
             ("tests/unit/a_test.cpp", "fs::exists(path);\n"), ("base/files/a.cpp", "std::filesystem::weakly_canonical(path, error);\n"),
-            ("zero/core/buffers/a.cpp", '#include "zero/core/engine.h"\n#include "offload/quantized/nf4.h"\n')]
+            ("zero/core/buffers/a.cpp", '#include "zero/core/engine.h"\n#include "offload/quantized/nf4.h"\n'),
+            ("comm/a.cpp", "// Who? What?\nint x;  // Of the sum.\n//   What(x)\n\n// a\n// of b\n"), ("comm/a.cpp", f"// {'a ' * 58}\n")]
     for path, text in broken:
         assert list(breaches(path, text)), (path, text)
     for path, text in fine:

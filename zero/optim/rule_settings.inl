@@ -24,7 +24,7 @@ SETTING(double, eps, 1e-8, "eps", named_rules, above_zero(), must_agree, "added 
 SETTING(double, momentum, 0.9, "momentum", named_rules, below_one(), must_agree, "of the gradients.")
 SETTING(bool, nesterov, true, "nesterov", named_rules, anything(), must_agree, "momentum looks ahead.")
 SETTING(double, d0, 1e-6, "d0", named_rules, above_zero(), must_agree, "the first estimate of the distance.")
-SETTING(double, d_coef, 1.0, "d_coef", named_rules, above_zero(), must_agree, "what later estimates are multiplied by.")
+SETTING(double, d_coef, 1.0, "d_coef", named_rules, above_zero(), must_agree, "factor of later estimates.")
 SETTING(bool, use_bias_correction, false, "use_bias_correction", named_rules, anything(), must_agree, "Adam's.")
 SETTING(bool, safeguard_warmup, false, "safeguard_warmup", named_rules, anything(), must_agree,
         "a warm-up does not hold the estimate down.")

@@ -12,8 +12,8 @@ struct LoggedCurve {
   std::vector<double> norms;   // gradient norms of the same steps
 };
 
-/// Reads the curve of a metrics.jsonl in order, and then the `unwritten` lines. Of a file above 8 MiB it reads the
-/// first and last 4 MiB. It skips lines that are no objects of a step. A missing file counts as empty.
+/// Reads the curve of a metrics.jsonl in order, and then the `unwritten` lines. It reads the first and last 4 MiB of a
+/// file above 8 MiB. It skips lines that are no objects of a step. A missing file counts as empty.
 LoggedCurve logged_curve(const std::string& path, const std::string& unwritten = "");
 
 /// Returns a warning about a run that ends worse than it began; empty if there is none. A run has n logged losses and k

@@ -1,7 +1,6 @@
 #pragma once
 // StopSignal: turns SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 into a request to stop with a
-// checkpoint. The run stops after the step, or within its validation. Of these signals mpirun forwards only SIGUSR1 to
-// its ranks.
+// checkpoint. The run stops after the step, or within its validation. mpirun forwards only SIGUSR1 to its ranks.
 
 namespace zero {
 

@@ -245,7 +245,7 @@ TEST(KeptBuffers, OtherShapesAndTypesAreRefused) {
         ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("holds no buffer:seen, ")));
 }
 
-// Of three ranks, the last one holds padding only. One unit has no element.
+// The last one of three ranks holds padding only. One unit has no element.
 struct LittleImpl : torch::nn::Module {
   LittleImpl() {
     none = register_module("none", Vector(0));

@@ -1,5 +1,5 @@
-// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs. Of all ways to put a
-// word together it takes the one with the highest sum of scores. Neighbouring unknown characters are one.
+// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs. It takes the way to put
+// a word together that has the highest sum of scores. Neighbouring unknown characters are one.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -116,10 +116,14 @@ class ModelStates {
   double gradient_norm();
   double exact_norm();
   void sum_squares_on_device();
-  void step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers);
-  void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
+  StepResult judge(const UpdateRule& rule, const at::Tensor& losses);
+  void judge_on_device(const UpdateRule& rule);
+  std::vector<UpdateContext> begin_step(const UpdateRule& rule, double gradient_factor);
+  void begin_pass(std::vector<UpdateContext>& contexts, int pass);
+  void conclude_pass(const std::vector<UpdateContext>& contexts);
   void sum_statistics(const at::Tensor& sums);
-  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& losses);
+  std::vector<std::pair<std::string, double>> reports(const std::vector<UpdateContext>& contexts) const;
+  PendingStepResult result_on_device(const at::Tensor& losses);
 
   Mesh& mesh_;
   StatesOptions options_;

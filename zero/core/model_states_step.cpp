@@ -126,39 +126,49 @@ double ModelStates::gradient_norm() {
   return std::sqrt(total.item<double>());
 }
 
-// Passes are the same on all ranks, whatever they hold.
-void ModelStates::step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers) {
-  std::vector<UpdatePass> passes;
-  int most = 0;
+StepResult ModelStates::judge(const UpdateRule& rule, const at::Tensor& losses) {
+  StepResult result{values_of(losses), gradient_norm() / rule.loss_scale, true, {}};
+  result.taken = std::isfinite(result.norm);
+  return result;
+}
+
+void ModelStates::judge_on_device(const UpdateRule& rule) {
+  sum_squares_on_device();
+  const OptimizerOptions& options = options_with_device_numbers();
+  device_judge_step(numbers_, {rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
+}
+
+std::vector<UpdateContext> ModelStates::begin_step(const UpdateRule& rule, double gradient_factor) {
+  ++steps_done_;
+  // Some optimizer may read the numbers of a step that the host has judged on the device.
+  if (on_device() && !steps_on_device())
+    numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, gradient_factor)));
+  std::vector<UpdateContext> contexts;
   for (int i = 0; i < optimizers_.size(); ++i) {
-    passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, rates.lr, gradient_factor),
-                      &statistics_[std::size_t(i)], numbers, optimizers_.own_lr(i, rates), rates.schedule});
-    most = std::max(most, optimizers_[i].passes());
+    UpdateContext context{step_factors(optimizers_[i].options(), steps_done_, rule.lr, gradient_factor)};
+    context.own_lr = optimizers_.own_lr(i, rule.lr, rule.schedule);
+    context.schedule = rule.schedule;
+    context.statistics = &statistics_[std::size_t(i)];
+    context.numbers = &numbers_;
+    contexts.push_back(context);
   }
-  const std::vector<ParameterGroup*> trained = groups_.trained();
-  for (int pass = 0; pass < most; ++pass) {
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-      passes[i].pass = pass;
-      statistics_[i].all_sums().zero_();
-    }
-    for (std::size_t g = 0; g < trained.size(); ++g) {
-      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
-      if (pass < trained[g]->passes()) trained[g]->update(passes);
-      if (pass + 1 == trained[g]->passes()) trained[g]->weights().gather_updated();
-    }
-    conclude_pass(pass, passes);
+  return contexts;
+}
+
+void ModelStates::begin_pass(std::vector<UpdateContext>& contexts, int pass) {
+  for (UpdateContext& context : contexts) {
+    context.pass = pass;
+    context.statistics->all_sums().zero_();
   }
 }
 
-void ModelStates::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
+void ModelStates::conclude_pass(const std::vector<UpdateContext>& contexts) {
   for (int i = 0; i < optimizers_.size(); ++i) {
-    if (pass >= optimizers_[i].passes()) continue;
-    Statistics& statistics = statistics_[std::size_t(i)];
-    if (pass + 1 < optimizers_[i].passes()) sum_statistics(statistics.all_sums());
-    StepFactors factors = passes[std::size_t(i)].factors;
-    factors.lr = passes[std::size_t(i)].own_lr;
-    optimizers_[i].conclude(pass, factors, statistics);
-    if (pass == 0 && optimizers_[i].transforms_matrices())
+    const UpdateContext& context = contexts[std::size_t(i)];
+    if (context.pass >= optimizers_[i].passes()) continue;
+    if (context.pass + 1 < optimizers_[i].passes()) sum_statistics(context.statistics->all_sums());
+    optimizers_[i].conclude(context);
+    if (context.pass == 0 && optimizers_[i].transforms_matrices())
       transform_matrices(optimizers_[i], groups_.trained(),
                          {gathers(), mesh_.along(replicas_), options_.plan.optimizer, options_.device});
   }
@@ -172,44 +182,57 @@ void ModelStates::sum_statistics(const at::Tensor& sums) {
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 
-PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
-  const at::NoGradGuard no_grad;
-  groups_.end_passes();
-  mesh_.ranks().failures().check();
-  if (steps_on_device()) return update_on_device(rule, losses);
-  StepResult result{values_of(losses), gradient_norm() / rule.loss_scale, true, {}};
-  result.taken = std::isfinite(result.norm);
-  if (!result.taken) return PendingStepResult(result);
-  const double factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
-  ++steps_done_;
-  // Some optimizer may read the step's numbers on the device.
-  if (on_device())
-    numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, factor)));
-  const StepRates rates{rule.lr, rule.schedule};
-  step(rates, factor, &numbers_);
+std::vector<std::pair<std::string, double>> ModelStates::reports(const std::vector<UpdateContext>& contexts) const {
+  std::vector<std::pair<std::string, double>> found;
   for (int i = 0; i < optimizers_.size(); ++i) {
-    const StepFactors factors =
-        step_factors(optimizers_[i].options(), steps_done_, optimizers_.own_lr(i, rates), factor);
-    for (auto& told : optimizers_[i].report(factors, statistics_[std::size_t(i)])) result.optimizer.push_back(told);
+    const UpdateContext& context = contexts[std::size_t(i)];
+    for (auto& number : optimizers_[i].report(context)) found.push_back(number);
     if (optimizers_[i].transforms_matrices())
-      result.optimizer.emplace_back(optimizers_[i].name() + "_matrices", double(statistics_[std::size_t(i)].tensors()));
+      found.emplace_back(optimizers_[i].name() + "_matrices", double(context.statistics->tensors()));
   }
-  return PendingStepResult(std::move(result));
+  return found;
 }
 
-PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& losses) {
-  sum_squares_on_device();
-  const OptimizerOptions& options = options_with_device_numbers();
-  device_judge_step(numbers_, {rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
-  ++steps_done_;
-  step({rule.lr, rule.schedule}, 1.0, &numbers_);
-  if (!rule.reports) return PendingStepResult(StepResult{});
+PendingStepResult ModelStates::result_on_device(const at::Tensor& losses) {
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(losses.sum().view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);
   sent.set();
   return PendingStepResult(std::move(pinned), std::move(sent), &mesh_.ranks().failures());
+}
+
+// Passes are the same on all ranks, whatever they hold.
+PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
+  const at::NoGradGuard no_grad;
+  groups_.end_passes();
+  mesh_.ranks().failures().check();
+  const bool on_device = steps_on_device();
+  StepResult result;
+  double gradient_factor = 1.0;  // a GPU that judges the step has its own
+  if (on_device) {
+    judge_on_device(rule);
+  } else {
+    result = judge(rule, losses);
+    if (!result.taken) return PendingStepResult(std::move(result));
+    gradient_factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
+  }
+  std::vector<UpdateContext> contexts = begin_step(rule, gradient_factor);
+  const std::vector<ParameterGroup*> trained = groups_.trained();
+  int most = 0;
+  for (int i = 0; i < optimizers_.size(); ++i) most = std::max(most, optimizers_[i].passes());
+  for (int pass = 0; pass < most; ++pass) {
+    begin_pass(contexts, pass);
+    for (std::size_t g = 0; g < trained.size(); ++g) {
+      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
+      if (pass < trained[g]->passes()) trained[g]->update(contexts);
+      if (pass + 1 == trained[g]->passes()) trained[g]->weights().gather_updated();
+    }
+    conclude_pass(contexts);
+  }
+  if (on_device) return rule.reports ? result_on_device(losses) : PendingStepResult(StepResult{});
+  result.optimizer = reports(contexts);
+  return PendingStepResult(std::move(result));
 }
 
 }  // namespace zero

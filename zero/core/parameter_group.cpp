@@ -230,15 +230,15 @@ int ParameterGroup::passes() const {
   return most;
 }
 
-void ParameterGroup::update(const std::vector<UpdatePass>& passes) {
+void ParameterGroup::update(const std::vector<UpdateContext>& contexts) {
   const at::NoGradGuard no_grad;
-  const auto pass_of = [&](const StateShard& shard) { return passes[std::size_t(shard.layout().optimizer())]; };
   bool writes = false;  // weights, which an optimizer's last pass does
-  for (const auto& shard : states_) writes |= pass_of(*shard).pass + 1 == shard->optimizer().passes();
-  const ShardLease weights = weights_.at_rest(writes);
-  host_update_->update(weights_.own_of(weights.tensor()), writes, [&](const at::Tensor& own) {
-    for (const auto& shard : states_) shard->update(pass_of(*shard), own, update_gradient());
-  });
+  for (const auto& shard : states_) writes |= contexts.front().pass + 1 == shard->optimizer().passes();
+  const ShardLease rest = weights_.at_rest(writes);
+  const at::Tensor own = weights_.own_of(rest.tensor()), weights = host_update_->begin(own);
+  for (const auto& shard : states_)
+    shard->update(contexts[std::size_t(shard->layout().optimizer())], weights, update_gradient());
+  if (writes) host_update_->finish(own);
 }
 
 }  // namespace zero

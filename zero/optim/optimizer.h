@@ -3,8 +3,8 @@
 //
 // An update is one pass over all elements, or several where a rule needs sums over whole tensors or over the run:
 //   for each pass: update() of every span, in order; the sums of all ranks; conclude()
-// A span is on one device, the host or a GPU. What a rule keeps is states, arrays beside the weights that are sharded as
-// these are, and statistics, fp64 numbers that all ranks hold alike.
+// A span is on one device, the host or a GPU. A rule keeps states and statistics. States are arrays that are sharded as
+// the weights are. Statistics are fp64 numbers that all ranks hold alike.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -13,38 +13,22 @@
 #include <vector>
 
 #include "offload/state_store.h"
-#include "zero/optim/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/update_span.h"
 #include "zero/optim/optimizer_options.h"
 #include "zero/optim/statistics.h"
 
 namespace zero {
 
-/// Elements [n] of one device.
-struct UpdateSpan {
-  at::Tensor master;               // the weights themselves where they are their own master
-  std::vector<at::Tensor> states;  // as states() lists them, [n] or one per block
-  at::Tensor gradient;             // any floating type; a rule of several passes may write to it what it likes
-  at::Tensor weights;              // receives the new master; undefined where that is the weights
-};
-
-/// Where a span lies.
-struct TensorPart {
-  int tensor = 0;  // of those that the optimizer treats
-  std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  // the span's first element in the flattened tensor
-};
-
-/// The numbers of a step.
-struct UpdateContext {
+/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors; else `lr` is the run's.
+struct UpdateContext : StepFactors {
   int pass = 0;
-  StepFactors factors;  // `lr` and `weight_decay` are those of the span
-  TensorPart part;      // where by_tensor(), else nothing
-  Statistics* statistics = nullptr;
-  double own_lr = 0;  // the optimizer's own rate, whichever tensors it is about (OptimizerSet::own_lr)
+  double own_lr = 0;                    // the optimizer's own rate, the same for all tensors (OptimizerSet::own_lr)
+  double schedule = 1;                  // the part of their peak that rates are at
+  Statistics* statistics = nullptr;     // the optimizer's
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
 };
 
-/// What decides who treats a tensor.
+/// The properties of a tensor that decide which optimizer treats it.
 struct TensorTraits {
   std::vector<std::int64_t> shape;
   bool in_block = true;       // neither embedding nor head
@@ -68,13 +52,13 @@ class Optimizer {
 
   /// True if the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
   virtual bool takes(const TensorTraits&) const { return true; }
-  /// True if spans stay inside of tensors and update() is told which; else they run on over tensors alike.
+  /// True if a span ends with its tensor; else spans run on over tensors with the same rates.
   virtual bool by_tensor() const { return false; }
   /// Elements of the longest span, where a step takes memory of its size.
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// True if gradients of whole matrices are to be transform()ed between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
-  /// On a GPU: whether update() takes norm, clip factor and step count from device memory, so that no one waits for them.
+  /// True if update() on a GPU reads norm, clip factor and step count in device memory, so that no one waits for them.
   virtual bool reads_device_numbers() const { return false; }
 
   /// Numbers of a tensor and of the run. An unnamed one is not in checkpoints.
@@ -91,22 +75,19 @@ class Optimizer {
   /// True if a pass changes states, master weights among them; else it reads them only.
   virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
-  /// After a pass, once sums are those of all ranks: the same on all of them. `factors.lr` is the optimizer's own.
-  virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}
+  /// After a pass, once sums are those of all ranks: the same on all of them.
+  virtual void conclude(const UpdateContext& context) const {}
   /// [rows, cols] in place.
   virtual void transform(const at::Tensor& matrix) const {}
 
-  /// Numbers for the metrics, by name. `factors.lr` is the optimizer's own.
-  virtual std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
-                                                             const Statistics& statistics) const {
-    return {};
-  }
+  /// Numbers for the metrics, by name. After the last pass.
+  virtual std::vector<std::pair<std::string, double>> report(const UpdateContext& context) const { return {}; }
 
  private:
   OptimizerOptions options_;
 };
 
-/// A step's numbers for the rule of these options.
+/// The factors of a step for the rule of these options.
 StepFactors step_factors(const OptimizerOptions& options, std::int64_t step, double lr, double gradient_scale);
 
 /// The gradient in the master's type, times the step's scale.

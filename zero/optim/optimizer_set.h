@@ -9,24 +9,19 @@
 
 namespace zero {
 
-/// The learning rates of one step.
-struct StepRates {
-  double lr = 0;        // of tensors that have none of their own: the run's
-  double schedule = 1;  // what the others' own are multiplied by, the part of its peak that the run's rate is at
-};
-
 /// How a tensor is treated.
 struct TensorRule {
   int optimizer = 0;             // of the set
   std::optional<double> own_lr;  // at the peak of the schedule; none: the run's
-  double lr_scale = 1;           // what either is multiplied by
+  double lr_scale = 1;           // either is multiplied by it
   double weight_decay = 0;
 
-  double lr(const StepRates& rates) const { return lr_scale * (own_lr ? *own_lr * rates.schedule : rates.lr); }
+  /// The rate of a step. `run_lr`: the run's; `schedule`: the part of their peak that rates are at.
+  double lr(double run_lr, double schedule) const { return lr_scale * (own_lr ? *own_lr * schedule : run_lr); }
   bool operator==(const TensorRule&) const = default;
 };
 
-/// What a group comes to.
+/// The settings of a group, with those that it takes from the run or from its optimizer's defaults.
 struct GroupSettings {
   std::string optimizer;
   double lr = 0, lr_adamw = 0;
@@ -34,7 +29,7 @@ struct GroupSettings {
   double weight_decay = 0;  // of tensors of two or more dimensions, unless the group has one for all
 };
 
-/// What the group does not say is the run's where it has the run's optimizer, else that optimizer's default.
+/// A setting that the group does not give is the run's where it has the run's optimizer, else that optimizer's default.
 GroupSettings group_settings(const OptimizerOptions& run, const OptimizerGroup& group);
 
 /// "config.toml:12: [[optimizer.group]]", or what a program calls it: the beginning of messages about a group.
@@ -56,9 +51,9 @@ class OptimizerSet {
 
   /// The most elements of a tensor that share a number in some state: tensors and shards begin at multiples of it.
   std::int64_t grain(at::ScalarType master) const;
-  /// The optimizer's own learning rate, whichever tensors it is about: the run's, or where the run has another optimizer or
-  /// the rate 0 that of the first group which has one above 0.
-  double own_lr(int optimizer, const StepRates& rates) const;
+  /// The optimizer's own learning rate in a step, the same for all tensors. It is the run's; where the run has another
+  /// optimizer or the rate 0, it is that of the first group with a rate above 0. Arguments as of TensorRule::lr().
+  double own_lr(int optimizer, double run_lr, double schedule) const;
 
   int size() const { return int(optimizers_.size()); }
   const Optimizer& operator[](int optimizer) const { return *optimizers_.at(std::size_t(optimizer)); }

@@ -41,7 +41,7 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
     for (int step = 0; step < steps; ++step) {
       communicator.barrier({Phase::other});
       model.backward(loss(*net, step), 1, {true, true});
-      model.update({.lr = 0.1}, 0, 2);
+      model.update({.lr = 0.1, .max_norm = 0, .loss_scale = 2});
     }
     if (rank == 0 && changes) *changes = model.open_groups().plan().changes();
   });
@@ -105,7 +105,7 @@ TEST(UnshardedCache, OverlapChangesNoBit) {
       ShardedModule model(*net, ModuleUnits(*net), mesh, options_for(overlap));
       for (int step = 0; step < 4; ++step) {
         model.backward(net->forward(torch::full({2, 8}, 0.1 * (rank + step))).pow(2).sum(), 1, {true, true});
-        model.update({.lr = 0.1}, 1, 3);
+        model.update({.lr = 0.1, .max_norm = 1, .loss_scale = 3});
       }
       model.for_each_parameter([&](const std::string&, const at::Tensor& value) {
         if (rank == 0) weights[overlap].push_back(value.clone());

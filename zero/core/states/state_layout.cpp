@@ -43,8 +43,8 @@ std::vector<StateSegment> StateLayout::segments(std::int64_t begin, std::int64_t
   return found;
 }
 
-std::vector<StateSlice> StateLayout::slices(std::int64_t begin, std::int64_t count) const {
-  std::vector<StateSlice> found;
+std::vector<FlatSlice> StateLayout::slices(std::int64_t begin, std::int64_t count) const {
+  std::vector<FlatSlice> found;
   for (int t = 0; t < int(tensors_.size()); ++t) {
     const std::int64_t offset = tensors_[std::size_t(t)].offset, first = std::max(begin, offset),
                        end = std::min(begin + count, offset + spec(t).numel());

@@ -125,12 +125,12 @@ class StepRun {
     context.training = true;
     context.first_sample = first;
     const auto start = Clock::now();
-    const auto pass = engine_.forward(context, {a == 0, a + 1 == work_.micro_batches});
+    ChainPass pass(engine_.chain_run(), context, {a == 0, a + 1 == work_.micro_batches});
     const auto middle = Clock::now();
-    pass->backward(1.0 / trained_tokens());
+    pass.backward(1.0 / trained_tokens());
     parts_.backward += since(middle);
     parts_.forward += std::chrono::duration<double>(middle - start).count();
-    return pass->result().item<double>();
+    return pass.result().item<double>();
   }
 
   const StepWork& work_;

@@ -36,10 +36,8 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 
 void FirstStepDump::before_step(Step& step) {
   if (path_.empty() || step.index != 0 || step.passed_over) return;
-  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) {
-    const Batch batch = batches_.batch(step.index, a);
-    add_logits(batches_.context(step.index, a, batch));
-  }
+  const auto context_of = batches_.contexts(step.index);
+  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) add_logits(context_of(a));
 }
 
 void FirstStepDump::gradients_ready(const Step& step) {

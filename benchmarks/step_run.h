@@ -33,6 +33,7 @@ struct StepWork {
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   int shard_degree = 0;                        // ranks that share one copy of the states; 0: all
+  int as_module = 0;                           // units of a module that are unsharded at once, at most; 0: a chain
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 

@@ -75,6 +75,31 @@ TEST(UnshardedCache, PrefetchesTheGroupsOfTheLastPass) {
   EXPECT_EQ(calls[2], calls[1]);
 }
 
+// docs/design.md, section 5. The first unit's backward reads no weights.
+TEST(UnshardedCache, GathersOfAStepFollowTheFormula) {
+  constexpr int units = 6;
+  for (const int buffers : {1, 2, 3})
+    for (const int micro_batches : {1, 3}) {
+      SimWorld world(2);
+      world.run([&](Communicator& communicator, int) {
+        Stack net(units);
+        Mesh mesh(communicator);
+        StatesOptions options = options_for(false);
+        options.open_groups = buffers;
+        ShardedModule model(*net, ModuleUnits(*net), mesh, options);
+        for (int a = 0; a < micro_batches; ++a) model.backward(whole(*net, 0), 1, {a == 0, a + 1 == micro_batches});
+      });
+      int gathers = 0, sums = 0;
+      for (const SimCall& call : world.calls(0)) {
+        const Phase phase = call.call.tag.phase;
+        gathers += phase == Phase::forward || phase == Phase::backward;
+        sums += phase == Phase::reduce;
+      }
+      EXPECT_EQ(gathers, 2 * micro_batches * (units - buffers) + buffers - 1) << buffers << " " << micro_batches;
+      EXPECT_EQ(sums, micro_batches * units);
+    }
+}
+
 TEST(UnshardedCache, NoticesAnotherOrder) {
   std::int64_t changes = 0;
   calls_of_steps(

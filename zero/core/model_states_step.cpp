@@ -1,4 +1,4 @@
-// How the optimizers take a step.
+// The step of the optimizers.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 

@@ -13,7 +13,7 @@ struct LossScaleOptions {
   std::string rates = "optimizer.lr";   // the keys to lower, for messages
 };
 
-/// What a run that resumes must know.
+/// The part of a loss scale that checkpoints hold.
 struct LossScaleState {
   double scale = 0;
   std::int64_t clean_steps = 0;

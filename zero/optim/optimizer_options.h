@@ -11,7 +11,7 @@ namespace zero {
 /// Tensors that are treated otherwise than the rest: those whose name one of the patterns matches.
 struct OptimizerGroup {
   std::vector<std::string> match;        // of whole names, as fnmatch(3) has them: * ? [..]
-  std::optional<std::string> optimizer;  // none: that of the run. What follows is by default as this optimizer has it
+  std::optional<std::string> optimizer;  // none: the run's. It gives the defaults of the settings below
   std::optional<double> lr;              // at the peak of the schedule, which all follow
   std::optional<double> weight_decay;    // of all tensors that match, vectors too
   std::optional<double> lr_adamw = {};   // Muon: of those that AdamW takes; `lr` is of its matrices then

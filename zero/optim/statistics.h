@@ -17,7 +17,7 @@ struct StatisticSpec {
 
 class Statistics {
  public:
-  /// Of the tensors that the optimizer treats, in their order. All zeros.
+  /// Statistics of the tensors that the optimizer treats, in their order. All zeros.
   Statistics(const Optimizer& optimizer, const std::vector<std::vector<std::int64_t>>& shapes, at::Device device);
 
   int tensors() const { return int(places_.size()) - 1; }

@@ -78,7 +78,7 @@ class Findings {
   std::int64_t first_ = none, last_ = none;
 };
 
-/// Of a range of the group's flat vector.
+/// Looks at a range of the group's flat vector.
 void look_at(const at::Tensor& values, std::int64_t begin, const FlatLayout& layout, Findings& findings) {
   if (is_finite(values)) return;
   for (const FlatSlice& slice : layout.slices(begin, values.numel()))

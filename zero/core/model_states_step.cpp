@@ -145,7 +145,8 @@ std::vector<UpdateContext> ModelStates::begin_step(const UpdateRule& rule, doubl
     numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, gradient_factor)));
   std::vector<UpdateContext> contexts;
   for (int i = 0; i < optimizers_.size(); ++i) {
-    UpdateContext context{step_factors(optimizers_[i].options(), steps_done_, rule.lr, gradient_factor)};
+    UpdateContext context{{optimizers_[i].options(), gradient_factor, steps_done_}};
+    context.lr = rule.lr;
     context.own_lr = optimizers_.own_lr(i, rule.lr, rule.schedule);
     context.schedule = rule.schedule;
     context.statistics = &statistics_[std::size_t(i)];

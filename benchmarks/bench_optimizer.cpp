@@ -87,8 +87,7 @@ std::vector<Row> measure(const Options& options) {
   const at::Tensor gradient = at::full({n}, 1e-3f);
   const at::Tensor gradient_16 = gradient.to(at::kBFloat16), weights_16 = master.to(at::kBFloat16);
   const auto adamw = optimizer_row("adamw").make({});
-  UpdateContext context;
-  context.factors = {{.lr = 1e-5, .weight_decay = 0.01, .beta2 = 0.999}, 1, 10};
+  const UpdateContext context{{{.lr = 1e-5, .weight_decay = 0.01, .beta2 = 0.999}, 1, 10}};
   std::vector<Row> rows;
   const auto time = [&](const std::string& what, double bytes, const std::function<void()>& run) {
     rows.push_back({what, bytes, median_seconds(options.repeats, run)});
@@ -108,7 +107,7 @@ std::vector<Row> measure(const Options& options) {
         std::tuple("AdamW bf16, split masters", 26.0, StateStorage{.split_master = true}),
         std::tuple("AdamW bf16, both", 18.0, StateStorage{.bf16_states = true, .split_master = true})}) {
     StateShard shard = stored(*adamw, n, storage);
-    time(what, bytes, [&, &shard = shard] { shard.update({0, context.factors}, weights_16, gradient_16); });
+    time(what, bytes, [&, &shard = shard] { shard.update(context, weights_16, gradient_16); });
   }
   std::vector<at::Tensor> ps{master}, gs{gradient}, ms{m}, vs{v}, steps{at::full({}, 10.0f)};
   time("LibTorch fused AdamW fp32", 28,

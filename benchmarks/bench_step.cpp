@@ -64,6 +64,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
                             {"accum", work.micro_batches},
                             {"recompute_every", work.recompute_every},
                             {"keep_inputs", work.keep_inputs},
+                            {"as_module", work.as_module},
                             {"step_s", r.seconds},
                             {"median_step_s", middle},
                             {"min_step_s", *std::min_element(r.seconds.begin(), r.seconds.end())},
@@ -125,6 +126,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--warmup", work.warmup, "of those, not timed")->check(CLI::NonNegativeNumber);
   app.add_option("--recompute-every", work.recompute_every, "every k-th block is computed again in backward; 0: none");
   app.add_flag("--keep", work.keep_inputs, "what norms and activations give is kept for backward");
+  app.add_option("--as-module", work.as_module,
+                 "the units as a torch module of which so many are unsharded at once; 0: as a chain")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--optimizer", work.optimizer, "with its own defaults")->check(CLI::IsMember(optimizer_names()));
   app.add_option("--threads", options.threads, "per rank; default: cores of the node / its ranks");
   app.add_flag("--json", options.json, "JSON lines");
@@ -134,6 +138,8 @@ int run(Options options, Job& job) {
   StepWork& work = options.work;
   if (work.warmup >= work.steps)
     throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
+  if (work.as_module > 0 && work.recompute_every > 0)
+    throw InputError("--recompute-every is of a chain: leave it or --as-module out");
   if (options.threads <= 0) options.threads = job.cores();
   at::set_num_threads(options.threads);
   CpuAllocator allocator;

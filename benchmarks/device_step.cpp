@@ -200,9 +200,9 @@ class DeviceRun {
     ForwardContext context;
     context.batch = &batch_;
     context.training = true;
-    const auto pass = engine_->forward(context, {});
-    pass->backward(1.0 / double(local_batch_ * options_.seq * mesh_->size(axes::tokens)));
-    pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, pass->result().detach()));
+    ChainPass pass(engine_->chain_run(), context, {});
+    pass.backward(1.0 / double(local_batch_ * options_.seq * mesh_->size(axes::tokens)));
+    pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, pass.result().detach()));
   }
 
   const Options& options_;

@@ -7,13 +7,12 @@
 
 #include "base/random.h"
 #include "benchmarks/timed_communicator.h"
+#include "benchmarks/unit_runner.h"
 #include "models/families/families.h"
 #include "models/formats/hf_weights.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
 #include "offload/memory/process_memory.h"
-#include "zero/core/chain.h"
-#include "zero/core/engine.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -53,6 +52,7 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.optimizer.lr = work.lr;
   options.recompute_every = work.recompute_every;
   options.keep_inputs = work.keep_inputs;
+  if (work.as_module > 0) options.open_groups = work.as_module;
   if (work.adjust) work.adjust(options);
   return options;
 }
@@ -63,15 +63,15 @@ class StepRun {
       : work_(work),
         communicator_(communicator),
         model_(model_of(work)),
-        mesh_(communicator_, MeshShape::hybrid(communicator_.size(), work.shard_degree)),
-        engine_(chain_of(model_), mesh_, engine_options(work, stage)) {
+        mesh_(communicator_, MeshShape::hybrid(communicator_.size(), work.shard_degree)) {
+    const auto make_runner = work.as_module > 0 ? module_runner : chain_runner;
     if (work.weights.empty()) {
       RandomWeights weights(model_, 0);
-      engine_.load(weights);
+      runner_ = make_runner(model_, mesh_, engine_options(work, stage), weights);
     } else {
       HfWeights weights(std::make_shared<const HfDirectory>(work.weights));
       weights.check(tensors_of(model_));
-      engine_.load(weights);
+      runner_ = make_runner(model_, mesh_, engine_options(work, stage), weights);
     }
   }
 
@@ -80,7 +80,7 @@ class StepRun {
     double sum = 0;
     for (std::int64_t a = 0; a < work_.micro_batches; ++a) sum += micro_batch(index, a);
     const auto step_start = Clock::now();
-    engine_.update({.lr = work_.lr, .max_norm = 0}, at::full({}, sum, at::kDouble)).wait();
+    runner_->update(work_.lr, sum);
     parts_.optimizer += since(step_start);
     const at::Tensor total = at::full({1}, sum, at::kDouble);
     communicator_.all_reduce(total, {at::kDouble, false});
@@ -125,19 +125,19 @@ class StepRun {
     context.training = true;
     context.first_sample = first;
     const auto start = Clock::now();
-    const auto pass = engine_.forward(context, {a == 0, a + 1 == work_.micro_batches});
+    runner_->forward(context, {a == 0, a + 1 == work_.micro_batches});
     const auto middle = Clock::now();
-    pass->backward(1.0 / trained_tokens());
+    const double loss = runner_->backward(1.0 / trained_tokens());
     parts_.backward += since(middle);
     parts_.forward += std::chrono::duration<double>(middle - start).count();
-    return pass->result().item<double>();
+    return loss;
   }
 
   const StepWork& work_;
   TimedCommunicator communicator_;
   Model model_;
   Mesh mesh_;
-  Engine engine_;
+  std::unique_ptr<UnitRunner> runner_;
   StepParts parts_;
 };
 

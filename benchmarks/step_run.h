@@ -33,7 +33,8 @@ struct StepWork {
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   int shard_degree = 0;                        // ranks that share one copy of the states; 0: all
-  std::function<void(EngineOptions&)> adjust;  // changes the engine's options, last; may be empty
+  int as_module = 0;                           // units of a module that are unsharded at once, at most; 0: a chain
+  std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 
 /// Seconds of one step on one rank, with collectives listed separately. They sum to the step, except for the drawing of

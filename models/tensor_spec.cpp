@@ -55,6 +55,14 @@ TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, 
   return full.of_rank(place.rank);
 }
 
+bool is_cut_between(const TensorSpec& tensor, std::int64_t block) {
+  if (!tensor.cut) return true;
+  const std::int64_t row = row_of(tensor);
+  for (const TensorCut::Window& window : tensor.cut->windows(tensor.cut->place.rank))
+    if (window.begin * row % block != 0 || window.count * row % block != 0) return false;
+  return tensor.cut->full() * row % block == 0;
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string words = "[";
   for (const std::int64_t size : shape) words += (words.size() > 1 ? ", " : "") + std::to_string(size);

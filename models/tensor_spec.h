@@ -56,6 +56,9 @@ struct TensorSpec {
 /// the full tensor itself, without a cut.
 TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, SlicePlace place);
 
+/// True if a slice of a flattened tensor consists of whole blocks of that many elements. True for a full tensor.
+bool is_cut_between(const TensorSpec& tensor, std::int64_t block);
+
 /// "[32, 64]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 

@@ -59,10 +59,10 @@ struct Bench {
 
   /// The loss of one step, and of the weights after it.
   std::pair<double, double> step(Engine& engine) {
-    const auto pass = engine.forward(context, {});
-    pass->backward(0.1);
-    const double before = pass->result().item<double>();
-    engine.update({.lr = 0.05}, pass->result().detach()).wait();
+    ChainPass pass(engine.chain_run(), context, {});
+    pass.backward(0.1);
+    const double before = pass.result().item<double>();
+    engine.update({.lr = 0.05}, pass.result().detach()).wait();
     return {before, engine.evaluate(context).item<double>()};
   }
 };
@@ -79,19 +79,19 @@ class Disturbed : public ::testing::TestWithParam<bool> {};
 TEST_P(Disturbed, APassWithoutBackwardLeavesNothing) {
   Bench bench;
   bench.run(GetParam(), [&](auto& engine) {
-    const auto left = engine->forward(bench.context, {});
+    ChainPass left(engine->chain_run(), bench.context, {});
     EXPECT_EQ(bench.step(*engine), undisturbed(GetParam()));
-    EXPECT_THROW(left->backward(1), InternalError) << "its weights have changed";
+    EXPECT_THROW(left.backward(1), InternalError) << "its weights have changed";
   });
 }
 
 TEST_P(Disturbed, APassHasOneBackward) {
   Bench bench;
   bench.run(GetParam(), [&](auto& engine) {
-    const auto pass = engine->forward(bench.context, {});
-    pass->backward(0.1);
-    EXPECT_THROW(pass->backward(0.1), InternalError);
-    engine->update({.lr = 0.05}, pass->result().detach()).wait();
+    ChainPass pass(engine->chain_run(), bench.context, {});
+    pass.backward(0.1);
+    EXPECT_THROW(pass.backward(0.1), InternalError);
+    engine->update({.lr = 0.05}, pass.result().detach()).wait();
     EXPECT_EQ(engine->evaluate(bench.context).template item<double>(), undisturbed(GetParam()).second);
   });
 }
@@ -99,13 +99,13 @@ TEST_P(Disturbed, APassHasOneBackward) {
 TEST_P(Disturbed, MicroBatchesHaveTheirBackwardInOrder) {
   Bench bench;
   bench.run(GetParam(), [&](auto& engine) {
-    const auto first = engine->forward(bench.context, {true, false}),
-               last = engine->forward(bench.context, {false, true});
-    EXPECT_THROW(last->backward(0.05), InternalError);
-    first->backward(0.05);
-    const auto again = engine->forward(bench.context, {false, true});
-    again->backward(0.05);
-    engine->update({.lr = 0.05}, again->result().detach()).wait();
+    ChainPass first(engine->chain_run(), bench.context, {true, false}),
+        last(engine->chain_run(), bench.context, {false, true});
+    EXPECT_THROW(last.backward(0.05), InternalError);
+    first.backward(0.05);
+    ChainPass again(engine->chain_run(), bench.context, {false, true});
+    again.backward(0.05);
+    engine->update({.lr = 0.05}, again.result().detach()).wait();
     EXPECT_NEAR(engine->evaluate(bench.context).template item<double>(), undisturbed(GetParam()).second, 1e-12);
   });
 }
@@ -113,9 +113,9 @@ TEST_P(Disturbed, MicroBatchesHaveTheirBackwardInOrder) {
 TEST_P(Disturbed, APassMayOutliveItsEngine) {
   Bench bench;
   bench.run(GetParam(), [&](auto& engine) {
-    const auto pass = engine->forward(bench.context, {});
+    ChainPass pass(engine->chain_run(), bench.context, {});
     engine.reset();
-    EXPECT_THROW(pass->backward(1), InternalError);
+    EXPECT_THROW(pass.backward(1), InternalError);
   });
 }
 
@@ -128,7 +128,7 @@ TEST_P(Disturbed, AFaultLeavesNothing) {
     bench.run(GetParam(), [&](auto& engine) {
       bench.fails_in = call;
       try {
-        engine->forward(bench.context, {})->backward(0.3);
+        ChainPass(engine->chain_run(), bench.context, {}).backward(0.3);
       } catch (const Error&) {
         ++faults;
         bench.fails_in = -1;

@@ -26,7 +26,7 @@ inline void add_states(Engine& engine, States& states) {
     for (const auto& shard : group->states()) {
       const std::vector<StateSpec> specs = group->visited_states(*shard);
       group->visit_states(*shard, StateAccess::read, [&](const StateChunk& chunk) {
-        for (const StateSlice& slice : shard->layout().slices(shard->begin() + chunk.begin, chunk.end - chunk.begin)) {
+        for (const FlatSlice& slice : shard->layout().slices(shard->begin() + chunk.begin, chunk.end - chunk.begin)) {
           const TensorSpec& spec = shard->layout().spec(slice.tensor);
           for (std::size_t s = 0; s < specs.size(); ++s) {
             at::Tensor& whole = states[spec.name][specs[s].name];

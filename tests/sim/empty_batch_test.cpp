@@ -142,9 +142,9 @@ std::map<std::string, at::Tensor> trained(const Shape& shape, int holder) {
       ForwardContext context;
       context.batch = &batch;
       context.training = true;
-      const auto pass = engine.forward(context, {});
-      pass->backward(0.1);
-      engine.update({.lr = 0.01, .max_norm = 1.0}, pass->result().detach()).wait();
+      ChainPass pass(engine.chain_run(), context, {});
+      pass.backward(0.1);
+      engine.update({.lr = 0.01, .max_norm = 1.0}, pass.result().detach()).wait();
     }
     engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
       if (rank == 0) result[spec.name] = value.clone();

@@ -169,7 +169,7 @@ struct Bench {
     context.batch = &none;
     context.training = true;
     context.first_sample = all;
-    return engine->forward(context, micro);
+    return std::make_unique<ChainPass>(engine->chain_run(), context, micro);
   }
 
   Start start;

@@ -220,9 +220,9 @@ TEST(NonfiniteLoss, OnOneRankShowsInTheGlobalNormAtEveryStage) {
           const Batch batch{at::full({1, 3}, rank, at::kLong), at::zeros({1, 3}, at::kLong), {}, {}};
           ForwardContext context;
           context.batch = &batch;
-          const auto pass = engine.forward(context, {});
-          pass->backward(0.25);
-          const at::Tensor loss = pass->result().detach().to(at::kDouble);
+          ChainPass pass(engine.chain_run(), context, {});
+          pass.backward(0.25);
+          const at::Tensor loss = pass.result().detach().to(at::kDouble);
           EXPECT_EQ(engine.update({.lr = 0.01}, loss).wait().taken, bad_rank < 0)
               << stage << ", " << rank << ", " << value;
         }

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/decoder_parts.h"
+#include "tests/sim/every_optimizer.h"
 #include "tests/sim/training_run.h"
 #include "tests/unit/message_of.h"
 
@@ -281,13 +282,42 @@ TEST(ParallelCheckpoints, GoOnInAnyLayout) {
     }
 }
 
-TEST(ParallelRefusals, OptimizersThatSeeWholeTensors) {
-  for (const std::string name : {"muon", "adafactor", "prodigy", "adamw8bit"}) {
-    RunOptions run = reference_of(llama_like());
-    run.ranks = run.tensor = 2;
-    run.optimizer.name = name;
-    EXPECT_THROW(run_training(run), InputError) << name;
+// Sums, statistics and matrices of an optimizer are those of whole tensors.
+TEST(ParallelOptimizers, SeeWholeTensors) {
+  for (const std::string& name : optimizer_names()) {
+    if (name == "adamw8bit") continue;
+    RunOptions run = reference_of(four_heads());
+    run.keep_gradients = false;
+    run.optimizer = optimizer_row(name).defaults;
+    run.optimizer.eps = std::max(run.optimizer.eps, 1e-5);
+    const RunResult expected = run_training(run);
+    for (const int stage : {0, 1, 3})
+      for (const Layout& layout : {Layout{2, 2}, Layout{4, 2}, Layout{4, 2, 2}, Layout{4, 2, 1, 1}}) {
+        if (stage == 0 && layout.shard_degree > 0) continue;
+        run.stage = stage;
+        EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-10)
+            << name << " stage " << stage << " " << layout;
+      }
   }
+}
+
+// Blocks of 8-bit states may not be cut. Here each slice of two ranks is whole blocks.
+TEST(ParallelOptimizers, KeepWholeBlocks) {
+  RunOptions run = reference_of(llama_like());
+  run.compute = run.master = at::kFloat;
+  run.optimizer = optimizer_row("adamw8bit").defaults;
+  const auto message = [&] { return message_of<InputError>([&] { run_training(with_layout(run, {2, 2})); }); };
+  EXPECT_THAT(message(), ::testing::HasSubstr("inside of one"));
+  run.config = config_for(run.optimizer, true);
+  run.config.num_attention_heads = run.config.num_key_value_heads = 8;
+  run.config.head_dim = 64;
+  run.config.hidden_size = 512;
+  run.config.intermediate_size = 512;
+  run.config.vocab_size = 64;
+  run.keep_gradients = false;
+  run.global_batch = 4;
+  const RunResult expected = run_training(run);
+  EXPECT_LT(largest_difference(expected, run_training(with_layout(run, {2, 2}))), 1e-3);
 }
 
 }  // namespace

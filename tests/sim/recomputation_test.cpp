@@ -53,7 +53,7 @@ std::vector<int> passes_of(int recompute_every) {
     const Batch none;
     context.batch = &none;
     context.training = true;
-    engine.forward(context, {})->backward(1);
+    ChainPass(engine.chain_run(), context, {}).backward(1);
     for (const auto& unit : units) passes.push_back(unit->passes);
   });
   return passes;

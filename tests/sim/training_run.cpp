@@ -116,7 +116,8 @@ at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double sca
   for (int a = 0; a < run.micro_batches; ++a) {
     ForwardContext context = context_of(a);
     context.gradient_scale = scale;
-    passes.push_back(engine.forward(context, {a == 0, a + 1 == run.micro_batches}));
+    const MicroBatch micro{a == 0, a + 1 == run.micro_batches};
+    passes.push_back(std::make_unique<ChainPass>(engine.chain_run(), context, micro));
     if (int(passes.size()) == run.under_way) finish();
   }
   while (!passes.empty()) finish();

@@ -315,7 +315,7 @@ void restore_chunk(SavedStates& saved, const CheckpointModel& model, const State
                    const std::vector<StateSpec>& specs, const StateChunk& chunk) {
   for (std::size_t s = 0; s < specs.size(); ++s)
     std::memset(chunk.states[s], 0, std::size_t(specs[s].bytes(chunk.end - chunk.begin)));
-  for (const StateSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
+  for (const FlatSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
     std::vector<SavedStates::Wanted> wanted;
     for (std::size_t s = 0; s < specs.size(); ++s)
       wanted.push_back({specs[s], static_cast<std::byte*>(chunk.states[s]) + specs[s].bytes(slice.range_begin)});

@@ -13,46 +13,47 @@
 #include "models/nn/recompute.h"
 
 namespace zero {
-namespace {
 
-/// All or none.
-void unshard_all(const std::vector<ParameterGroup*>& groups, Phase phase) {
-  std::size_t done = 0;
-  auto undo = c10::make_scope_exit([&] {
-    while (done > 0) groups[--done]->weights().reshard();
-  });
-  for (; done < groups.size(); ++done) groups[done]->weights().unshard(phase);
-  undo.release();
-}
-
-}  // namespace
-
-ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardContext& context, MicroBatch micro,
-                     const Head& head)
-    : groups_(groups),
-      run_(run),
+// An exception ends the pass, which reshards the groups that are open by then.
+ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const Head& head)
+    : run_(run),
+      groups_(run.groups),
       context_(context),
       micro_(micro),
-      is_open_(run.chain.size(), false),
+      open_(run.chain.size(), 0),
       is_collected_(run.chain.size(), false) {
   context_.recompute_attention = run.recompute_attention;
   context_.keep_inputs = run.keep_inputs;
   if (!context_.terms) context_.terms = &terms_;
-  context_.context_ranks = groups.context_ranks;
-  context_.tensor_ranks = groups.tensor_ranks;
+  context_.context_ranks = groups_.context_ranks;
+  context_.tensor_ranks = groups_.tensor_ranks;
   close_others();
   groups_.under_way.push_back(this);
-  try {
-    this->run(head);
-  } catch (...) {
-    end();
-    throw;
+  auto ends = c10::make_scope_exit([this] { end(); });
+  const CategoryScope scope(MemoryCategory::activations);
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  for (; spanning_open_ < groups_.spanning.size(); ++spanning_open_)
+    groups_.spanning[spanning_open_]->weights().unshard(Phase::forward);
+  const int last = int(run.chain.size()) - 1;
+  at::Tensor x;
+  for (int u = 0; u <= last; ++u) {
+    open(u, Phase::forward);
+    prefetch(u + 1, Phase::forward);
+    x = enter_unit(x, *this, u);
+    x = u == last && head ? head(*run.chain[u], x, context_) : run_unit(u, x);
+    x = exit_unit(x, *this, u);
+    if (u < last) close(u);  // backward needs the last one first
   }
+  if (!head && at::GradMode::is_enabled() && context_.terms->sum().defined())
+    x = x + context_.terms->sum().to(x.scalar_type());
+  result_ = x;
+  if (!at::GradMode::is_enabled()) close_all();
+  ends.release();
 }
 
 ChainPass::~ChainPass() { end(); }
 
-// What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
+// A failure here (device or disk) was already raised elsewhere and is reported there.
 void ChainPass::end() noexcept {
   if (std::exchange(ended_, true)) return;
   std::erase(groups_.under_way, static_cast<WeightUser*>(this));
@@ -61,27 +62,6 @@ void ChainPass::end() noexcept {
   } catch (const std::exception& error) {
     log_error(std::string("a pass could not let go of its weights: ") + error.what());
   }
-}
-
-void ChainPass::run(const Head& head) {
-  const CategoryScope scope(MemoryCategory::activations);
-  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
-  unshard_all(groups_.spanning, Phase::forward);
-  spanning_open_ = true;
-  const int last = int(run_.chain.size()) - 1;
-  at::Tensor x;
-  for (int u = 0; u <= last; ++u) {
-    open(u, Phase::forward);
-    prefetch(u + 1, Phase::forward);
-    x = enter_unit(x, *this, u);
-    x = u == last && head ? head(*run_.chain[u], x, context_) : run_unit(u, x);
-    x = exit_unit(x, *this, u);
-    if (u < last) close(u);  // backward needs the last one first
-  }
-  if (!head && at::GradMode::is_enabled() && context_.terms->sum().defined())
-    x = x + context_.terms->sum().to(x.scalar_type());
-  result_ = x;
-  if (!at::GradMode::is_enabled()) close_all();
 }
 
 bool ChainPass::recomputes(int unit) const {
@@ -98,26 +78,25 @@ at::Tensor ChainPass::run_unit(int unit, const at::Tensor& x) {
   return recompute(body, x, trainable);
 }
 
-// Weights that live elsewhere are brought to this rank while the unit before them is at work.
+// Weights that live elsewhere come to this rank while the unit before them computes.
 void ChainPass::open(int unit, Phase phase) {
-  if (is_open_[unit]) return;
-  unshard_all(groups_.needed_by[unit], phase);
-  is_open_[unit] = true;
+  if (open_[unit] > 0) return;
+  const std::vector<ParameterGroup*>& groups = groups_.needed_by[unit];
+  for (; open_[unit] < groups.size(); ++open_[unit]) groups[open_[unit]]->weights().unshard(phase);
   const int next = phase == Phase::backward ? unit - 1 : unit + 1;
   if (!exists(next)) return;
   for (ParameterGroup* group : groups_.needed_by[next]) group->weights().fetch();
 }
 
 void ChainPass::prefetch(int unit, Phase phase) {
-  if (!groups_.overlap || !exists(unit) || is_open_[unit]) return;
+  if (!groups_.overlap || !exists(unit) || open_[unit] > 0) return;
   if (phase == Phase::backward && !run_.chain[unit]->backward_reads_weights()) return;
   for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().prefetch(phase);
 }
 
 void ChainPass::close(int unit) {
-  if (!is_open_[unit]) return;
-  for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().reshard();
-  is_open_[unit] = false;
+  for (std::size_t g = 0; g < open_[unit]; ++g) groups_.needed_by[unit][g]->weights().reshard();
+  open_[unit] = 0;
 }
 
 void ChainPass::close_units() {
@@ -125,7 +104,7 @@ void ChainPass::close_units() {
   for (const auto& group : groups_.groups) group->weights().cancel_prefetch();
 }
 
-// Between its forward and its backward a pass keeps the last unit, for which there are buffers once.
+// A pass keeps the last unit open until its backward, and there are buffers for one such unit.
 void ChainPass::close_others() {
   for (WeightUser* other : groups_.under_way)
     if (other != this) other->pause();
@@ -133,9 +112,8 @@ void ChainPass::close_others() {
 
 void ChainPass::close_all() {
   close_units();
-  if (spanning_open_)
-    for (ParameterGroup* group : groups_.spanning) group->weights().reshard();
-  spanning_open_ = false;
+  for (std::size_t g = 0; g < spanning_open_; ++g) groups_.spanning[g]->weights().reshard();
+  spanning_open_ = 0;
 }
 
 void ChainPass::before_backward(int unit) {

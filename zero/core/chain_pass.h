@@ -1,7 +1,7 @@
 #pragma once
-// ChainPass: the way of one micro-batch through a chain of units, forward and back. It brings each unit's weights before
-// they are used, lets them go afterwards, and hands gradients to their groups. Several may be under way, each with a
-// context of its own.
+// ChainPass: the way of one micro-batch through a chain of units, forward and back. It gathers each unit's weights before
+// they are used, reshards them afterwards, and hands gradients to their groups. Several passes may be under way, each
+// with a context of its own.
 #include <functional>
 #include <vector>
 
@@ -13,47 +13,53 @@
 
 namespace zero {
 
-/// How a chain is run through.
-struct ChainRun {
+/// The activations that are kept between a micro-batch's forward and its backward.
+struct KeptOptions {
+  int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
+  bool recompute_attention = false;  // the attention half of every block is recomputed instead
+  bool keep_inputs = false;          // outputs of norms and activations are kept for backward, not computed again
+
+  auto operator<=>(const KeptOptions&) const = default;
+};
+
+/// A chain, the groups of its units, and the way in which passes run through it.
+struct ChainRun : KeptOptions {
   Chain chain;
-  int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none
-  bool recompute_attention = false;  // the attention half of every block is
-  bool keep_inputs = false;          // as ForwardContext
+  UnitGroups& groups;
 };
 
 class ChainPass final : private BackwardHooks, private WeightUser {
  public:
-  /// Makes something else of the last unit's input; `context` is the pass's own.
+  /// Computes the result from the last unit's input. `context`: the pass's own.
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
-  /// Runs forward; weights of passes that are under way are let go, and come back for their backward. The batch of the
-  /// context outlives the pass. Without `head` the last unit's forward.
-  ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardContext& context, MicroBatch micro,
-            const Head& head = {});
-  /// Lets go of what is open: of a pass whose backward never came too.
+  /// Runs forward. Other passes that are under way reshard their weights, and gather them again for their backward. The
+  /// batch of the context must outlive the pass, and so must `run` until end(). `head` runs instead of the last unit's
+  /// forward. Collective.
+  ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const Head& head = {});
+  /// Reshards what is open, also if backward never came.
   ~ChainPass() override;
   ChainPass(const ChainPass&) = delete;
   ChainPass& operator=(const ChainPass&) = delete;
 
-  /// The loss summed over the batch (not averaged) with the terms that units added, a scalar that requires grad; or what
-  /// the head made. Without gradients the loss alone.
+  /// The loss summed over the batch (not averaged) with the terms that units added, a scalar that requires grad; or the
+  /// result of `head`. If autograd is off, the loss without the terms.
   const at::Tensor& result() const { return result_; }
   /// The figures that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }
-  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it; of a loss that is not
-  /// finite they are not either, so that the step's norm tells of it on all ranks. Once, before weights
-  /// change, and within a step in the order of its micro-batches: first ... last. The result's graph is of no use to
-  /// others: it knows this pass.
+  /// Adds the gradients of scale x loss to those of the step, and reduces them as the stage wants it. If the loss is not
+  /// finite, the gradients are not either: the step's norm then shows it on all ranks. Call it once, before weights
+  /// change, and in the order of the step's micro-batches: first ... last. The result's graph must not be used
+  /// otherwise, since its nodes call this pass. Collective.
   void backward(double scale);
 
  private:
-  void run(const Head& head);
   void run_backward(double scale);
   void end() noexcept override;
   void pause() override { close_units(); }
   at::Tensor run_unit(int unit, const at::Tensor& x);
   bool recomputes(int unit) const;
-  bool exists(int unit) const { return unit >= 0 && unit < int(run_.chain.size()); }
+  bool exists(int unit) const { return unit >= 0 && unit < int(open_.size()); }
   void open(int unit, Phase phase);
   void prefetch(int unit, Phase phase);
   void close(int unit);
@@ -63,15 +69,16 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   void before_backward(int unit) override;
   void after_backward(int unit) override;
 
-  UnitGroups& groups_;  // not looked at after the end
-  const ChainRun& run_;
+  const ChainRun& run_;  // not used after end()
+  UnitGroups& groups_;   // not used after end()
   bool ended_ = false;
   LossTerms terms_;
   ForwardContext context_;
   MicroBatch micro_;
   at::Tensor result_;
-  std::vector<bool> is_open_, is_collected_;  // by unit
-  bool spanning_open_ = false;
+  std::vector<std::size_t> open_;   // by unit: how many of its groups are unsharded, in their order
+  std::size_t spanning_open_ = 0;   // of the groups that span the model
+  std::vector<bool> is_collected_;  // by unit
 };
 
 }  // namespace zero

@@ -8,18 +8,13 @@
 namespace zero {
 
 Engine::Engine(Chain chain, Mesh& mesh, const EngineOptions& options)
-    : ModelStates(units_of(chain), mesh, options),
-      run_{std::move(chain), options.recompute_every, options.recompute_attention, options.keep_inputs} {
+    : ModelStates(units_of(chain), mesh, options), run_{options, std::move(chain), units()} {
   ZERO_CHECK(run_.chain.size() >= 2, "a chain has at least a first unit and a head");
-}
-
-std::unique_ptr<ChainPass> Engine::forward(const ForwardContext& context, MicroBatch micro) {
-  return std::make_unique<ChainPass>(units(), run_, context, micro);
 }
 
 at::Tensor Engine::evaluate(const ForwardContext& context, const ChainPass::Head& head) {
   const at::NoGradGuard no_grad;
-  return ChainPass(units(), run_, context, {}, head).result();
+  return ChainPass(run_, context, {}, head).result();
 }
 
 }  // namespace zero

@@ -1,24 +1,15 @@
 #pragma once
-// Engine: runs a chain of units on this rank's micro-batches, over model states that lie where the plan says. It owns the
-// loop over the chain, so the order of use is known in advance and no hooks are needed.
+// Engine: a chain of units over model states that lie where the plan says. The order in which the chain uses them is known
+// in advance, so no hooks are needed.
 //
 // One training step, A micro-batches:
-//   for each micro-batch: pass = forward(context, ...); pass->backward(1 / the denominator of the step)
+//   for each micro-batch: ChainPass pass(engine.chain_run(), context, ...); pass.backward(1 / the step's denominator)
 //   update(learning rate, clipping, loss scale)
 // All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
 #include "zero/core/chain_pass.h"
 #include "zero/core/model_states.h"
 
 namespace zero {
-
-/// The choice of what is kept between a micro-batch's forward and its backward.
-struct KeptOptions {
-  int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
-  bool recompute_attention = false;  // the attention half of every block is recomputed instead
-  bool keep_inputs = false;          // what norms and activations give is kept for backward, not computed again
-
-  auto operator<=>(const KeptOptions&) const = default;
-};
 
 struct EngineOptions : StatesOptions, KeptOptions {};
 
@@ -28,11 +19,10 @@ class Engine final : public ModelStates {
   /// InputError when the placements are no stage.
   Engine(Chain chain, Mesh& mesh, const EngineOptions& options);
 
-  /// One micro-batch through the chain, ready for its backward. load(), resume() and update() end passes whose backward
-  /// has not come.
-  std::unique_ptr<ChainPass> forward(const ForwardContext& context, MicroBatch micro);
+  /// For passes through the chain. load(), resume() and update() end passes whose backward has not come.
+  const ChainRun& chain_run() const { return run_; }
 
-  /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.
+  /// Without gradients: the summed loss; or the result of `head` on the last unit's input, with all its weights in place.
   at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head = {});
 
  private:

@@ -13,11 +13,11 @@ at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, doub
   for (std::int64_t a = 0; a < micro_batches; ++a) {
     ForwardContext context = context_of(a);
     context.gradient_scale = scale;
-    const auto pass = engine.forward(context, {a == 0, a + 1 == micro_batches});
-    pass->backward(scale);
-    losses[in_order ? a : 0].add_(pass->result().detach());
-    if (each) each->push_back(pass->result().detach());
-    if (figures) add_figures(*figures, pass->figures());
+    ChainPass pass(engine.chain_run(), context, {a == 0, a + 1 == micro_batches});
+    pass.backward(scale);
+    losses[in_order ? a : 0].add_(pass.result().detach());
+    if (each) each->push_back(pass.result().detach());
+    if (figures) add_figures(*figures, pass.figures());
   }
   return losses;
 }

@@ -28,12 +28,15 @@ void HostUpdate::take_weights(const at::Tensor& weights) {
   if (weights_.defined()) weights_.copy_(weights);
 }
 
-void HostUpdate::update(const at::Tensor& weights, bool writes,
-                        const std::function<void(const at::Tensor& weights)>& run) {
+const at::Tensor& HostUpdate::begin(const at::Tensor& own) const {
+  sent_.wait_on_host();  // for nothing where nothing travels
+  return weights_.defined() ? weights_ : own;
+}
+
+void HostUpdate::finish(const at::Tensor& own) const {
+  if (!weights_.defined()) return;
   const at::NoGradGuard no_grad;
-  sent_.wait_on_host();  // of nothing where nothing travels
-  run(weights_.defined() ? weights_ : weights);
-  if (writes && weights_.defined()) weights.copy_(weights_, /*non_blocking=*/true);
+  own.copy_(weights_, /*non_blocking=*/true);
 }
 
 }  // namespace zero

@@ -12,6 +12,7 @@
 
 #include "comm/mesh/mesh.h"
 #include "models/weight_source.h"
+#include "zero/core/states/matrix_exchange.h"
 #include "zero/core/states_options.h"
 #include "zero/core/step_result.h"
 #include "zero/core/unit_groups.h"
@@ -94,6 +95,8 @@ class ModelStates {
   /// element has one owner.
   AxisSet sharing_axes(const GroupSpec& spec) const { return sharing_of(spec).axes; }
   AxisSet replica_axes() const { return replicas_; }
+  /// The ranks between which whole matrices come together for an optimizer.
+  ExchangeRanks exchange_ranks();
   const Mesh& mesh() const { return mesh_; }
   Communicator& host() { return mesh_.host(); }
   at::Device device() const { return options_.device; }
@@ -136,10 +139,15 @@ class ModelStates {
   double gradient_norm();
   double exact_norm();
   void sum_squares_on_device();
-  void step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers);
-  void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
+  StepResult judge(const UpdateRule& rule, const at::Tensor& losses);
+  void judge_on_device(const UpdateRule& rule);
+  std::vector<UpdateContext> begin_step(const UpdateRule& rule, double gradient_factor);
+  void begin_pass(std::vector<UpdateContext>& contexts, int pass);
+  void conclude_pass(const std::vector<UpdateContext>& contexts);
   void sum_statistics(const at::Tensor& sums);
-  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& losses);
+  void count_whole_once(const std::vector<UpdateContext>& contexts);
+  std::vector<std::pair<std::string, double>> reports(const std::vector<UpdateContext>& contexts) const;
+  PendingStepResult result_on_device(const at::Tensor& losses);
 
   Mesh& mesh_;
   StatesOptions options_;

@@ -1,4 +1,4 @@
-// How the optimizers take a step.
+// The step of the optimizers.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory_tracker.h"
 #include "zero/core/kernels/reduce_kernels.h"
 #include "zero/core/model_states.h"
-#include "zero/core/states/matrix_exchange.h"
 #include "zero/optim/clip.h"
 #include "zero/optim/kernels/device_step.h"
 
@@ -26,11 +26,17 @@ std::vector<double> values_of(const at::Tensor& numbers) {
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-/// Sums, statistics, blocks and matrices are those of full tensors, which slices do not show.
-void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
-  if (!is_elementwise(optimizer) || largest_grain(optimizer.states(master)) != 1)
-    throw InputError("optimizer.name = \"" + optimizer.name() +
-                     "\": sees whole tensors, and ranks of this mesh hold slices of them: use adamw, sgd or lion");
+/// Blocks of states are those of full tensors.
+void require_whole_blocks(const ParameterGroup& group) {
+  for (const auto& shard : group.states())
+    for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
+      const TensorSpec& tensor = shard->layout().spec(t);
+      const std::int64_t block = largest_grain(shard->store().states());
+      if (is_cut_between(tensor, block)) continue;
+      throw InputError(text("optimizer.name = \"", shard->optimizer().name(), "\": keeps blocks of ", block,
+                            " numbers, and [parallel] tensor = ", tensor.cut->place.ranks, " cuts ", tensor.name, " ",
+                            shape_text(tensor.full().shape), " inside of one: use adamw, or fewer ranks along the axis"));
+    }
 }
 
 }  // namespace
@@ -40,8 +46,8 @@ void ModelStates::start_optimizers() {
   optimizers_.check_groups();
   statistics_.clear();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
+  for (const ParameterGroup* group : groups_.trained()) require_whole_blocks(*group);
   for (int i = 0; i < optimizers_.size(); ++i) {
-    if (mesh_.size(axes::model) > 1) require_elementwise(optimizers_[i], options_.precision.master);
     if (options_.sums_in_order && !is_elementwise(optimizers_[i]))
       throw InputError("optimizer.name = \"" + optimizers_[i].name() +
                        "\": sums over whole tensors, in an order that depends on the ranks, which job.reproducible = "
@@ -126,90 +132,133 @@ double ModelStates::gradient_norm() {
   return std::sqrt(total.item<double>());
 }
 
-// Passes are the same on all ranks, whatever they hold.
-void ModelStates::step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers) {
-  std::vector<UpdatePass> passes;
-  int most = 0;
-  for (int i = 0; i < optimizers_.size(); ++i) {
-    passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, rates.lr, gradient_factor),
-                      &statistics_[std::size_t(i)], numbers, optimizers_.own_lr(i, rates), rates.schedule});
-    most = std::max(most, optimizers_[i].passes());
-  }
-  const std::vector<ParameterGroup*> trained = groups_.trained();
-  for (int pass = 0; pass < most; ++pass) {
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-      passes[i].pass = pass;
-      statistics_[i].all_sums().zero_();
-    }
-    for (std::size_t g = 0; g < trained.size(); ++g) {
-      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
-      if (pass < trained[g]->passes()) trained[g]->update(passes);
-      if (pass + 1 == trained[g]->passes()) trained[g]->weights().gather_updated();
-    }
-    conclude_pass(pass, passes);
-  }
-}
-
-void ModelStates::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
-  for (int i = 0; i < optimizers_.size(); ++i) {
-    if (pass >= optimizers_[i].passes()) continue;
-    Statistics& statistics = statistics_[std::size_t(i)];
-    if (pass + 1 < optimizers_[i].passes()) sum_statistics(statistics.all_sums());
-    StepFactors factors = passes[std::size_t(i)].factors;
-    factors.lr = passes[std::size_t(i)].own_lr;
-    optimizers_[i].conclude(pass, factors, statistics);
-    if (pass == 0 && optimizers_[i].transforms_matrices())
-      transform_matrices(optimizers_[i], groups_.trained(),
-                         {gathers(), mesh_.along(replicas_), options_.plan.optimizer, options_.device});
-  }
-}
-
-// Where states are not sharded every rank has summed over all elements.
-void ModelStates::sum_statistics(const at::Tensor& sums) {
-  if (sums.numel() == 0 || options_.plan.optimizer == Placement::resident) return;
-  const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
-  gathers().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
-  if (!on_device.is_same(sums)) sums.copy_(on_device);
-}
-
-PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
-  const at::NoGradGuard no_grad;
-  groups_.end_passes();
-  mesh_.ranks().failures().check();
-  if (steps_on_device()) return update_on_device(rule, losses);
+StepResult ModelStates::judge(const UpdateRule& rule, const at::Tensor& losses) {
   StepResult result{values_of(losses), gradient_norm() / rule.loss_scale, true, {}};
   result.taken = std::isfinite(result.norm);
-  if (!result.taken) return PendingStepResult(result);
-  const double factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
-  ++steps_done_;
-  // Some optimizer may read the step's numbers on the device.
-  if (on_device())
-    numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, factor)));
-  const StepRates rates{rule.lr, rule.schedule};
-  step(rates, factor, &numbers_);
-  for (int i = 0; i < optimizers_.size(); ++i) {
-    const StepFactors factors =
-        step_factors(optimizers_[i].options(), steps_done_, optimizers_.own_lr(i, rates), factor);
-    for (auto& told : optimizers_[i].report(factors, statistics_[std::size_t(i)])) result.optimizer.push_back(told);
-    if (optimizers_[i].transforms_matrices())
-      result.optimizer.emplace_back(optimizers_[i].name() + "_matrices", double(statistics_[std::size_t(i)].tensors()));
-  }
-  return PendingStepResult(std::move(result));
+  return result;
 }
 
-PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& losses) {
+void ModelStates::judge_on_device(const UpdateRule& rule) {
   sum_squares_on_device();
   const OptimizerOptions& options = options_with_device_numbers();
   device_judge_step(numbers_, {rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
+}
+
+std::vector<UpdateContext> ModelStates::begin_step(const UpdateRule& rule, double gradient_factor) {
   ++steps_done_;
-  step({rule.lr, rule.schedule}, 1.0, &numbers_);
-  if (!rule.reports) return PendingStepResult(StepResult{});
+  // Some optimizer may read the numbers of a step that the host has judged on the device.
+  if (on_device() && !steps_on_device())
+    numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, gradient_factor)));
+  std::vector<UpdateContext> contexts;
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    UpdateContext context{{optimizers_[i].options(), gradient_factor, steps_done_}};
+    context.lr = rule.lr;
+    context.own_lr = optimizers_.own_lr(i, rule.lr, rule.schedule);
+    context.schedule = rule.schedule;
+    context.statistics = &statistics_[std::size_t(i)];
+    context.numbers = &numbers_;
+    contexts.push_back(context);
+  }
+  return contexts;
+}
+
+void ModelStates::begin_pass(std::vector<UpdateContext>& contexts, int pass) {
+  for (UpdateContext& context : contexts) {
+    context.pass = pass;
+    context.statistics->all_sums().zero_();
+  }
+}
+
+void ModelStates::conclude_pass(const std::vector<UpdateContext>& contexts) {
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    const UpdateContext& context = contexts[std::size_t(i)];
+    if (context.pass >= optimizers_[i].passes()) continue;
+    if (context.pass + 1 < optimizers_[i].passes()) sum_statistics(context.statistics->all_sums());
+    optimizers_[i].conclude(context);
+    if (context.pass == 0 && optimizers_[i].transforms_matrices())
+      transform_matrices(optimizers_[i], groups_.trained(), exchange_ranks());
+  }
+}
+
+// Where states are not sharded every rank has summed over all elements, or over all of its slices.
+void ModelStates::sum_statistics(const at::Tensor& sums) {
+  const bool resident = options_.plan.optimizer == Placement::resident;
+  if (sums.numel() == 0 || (resident && !slices_)) return;
+  const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
+  Communicator& ranks = resident ? mesh_.along(MeshAxis::tensor) : gathers();
+  ranks.all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
+  if (!on_device.is_same(sums)) sums.copy_(on_device);
+}
+
+// Where states are not sharded each rank of the tensor axis has summed over whole parameters.
+void ModelStates::count_whole_once(const std::vector<UpdateContext>& contexts) {
+  if (!slices_ || options_.plan.optimizer == Placement::sharded || mesh_.index(MeshAxis::tensor) == 0) return;
+  for (const UpdateContext& context : contexts) context.statistics->all_sums().zero_();
+}
+
+ExchangeRanks ModelStates::exchange_ranks() {
+  const Placement placement = options_.plan.optimizer;
+  if (placement == Placement::sharded || !slices_)
+    return {gathers(), mesh_.along(replicas_), placement, options_.device, mesh_.size(MeshAxis::tensor)};
+  return {mesh_.along(MeshAxis::tensor), mesh_.along(axes::tokens), placement, options_.device,
+          mesh_.size(MeshAxis::tensor)};
+}
+
+std::vector<std::pair<std::string, double>> ModelStates::reports(const std::vector<UpdateContext>& contexts) const {
+  std::vector<std::pair<std::string, double>> found;
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    const UpdateContext& context = contexts[std::size_t(i)];
+    for (auto& number : optimizers_[i].report(context)) found.push_back(number);
+    if (optimizers_[i].transforms_matrices())
+      found.emplace_back(optimizers_[i].name() + "_matrices", double(context.statistics->tensors()));
+  }
+  return found;
+}
+
+PendingStepResult ModelStates::result_on_device(const at::Tensor& losses) {
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(losses.sum().view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);
   sent.set();
   return PendingStepResult(std::move(pinned), std::move(sent), &mesh_.ranks().failures());
+}
+
+// Passes are the same on all ranks, whatever they hold.
+PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
+  const at::NoGradGuard no_grad;
+  groups_.end_passes();
+  mesh_.ranks().failures().check();
+  const bool on_device = steps_on_device();
+  StepResult result;
+  double gradient_factor = 1.0;  // a GPU that judges the step has its own
+  if (on_device) {
+    judge_on_device(rule);
+  } else {
+    result = judge(rule, losses);
+    if (!result.taken) return PendingStepResult(std::move(result));
+    gradient_factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
+  }
+  std::vector<UpdateContext> contexts = begin_step(rule, gradient_factor);
+  std::vector<ParameterGroup*> trained = groups_.trained();
+  const auto slices = std::stable_partition(trained.begin(), trained.end(),
+                                            [](const ParameterGroup* group) { return !group->spec().cut; });
+  const auto whole = std::size_t(slices - trained.begin());
+  int most = 0;
+  for (int i = 0; i < optimizers_.size(); ++i) most = std::max(most, optimizers_[i].passes());
+  for (int pass = 0; pass < most; ++pass) {
+    begin_pass(contexts, pass);
+    for (std::size_t g = 0; g < trained.size(); ++g) {
+      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
+      if (pass < trained[g]->passes()) trained[g]->update(contexts);
+      if (pass + 1 == trained[g]->passes()) trained[g]->weights().gather_updated();
+      if (g + 1 == whole) count_whole_once(contexts);
+    }
+    conclude_pass(contexts);
+  }
+  if (on_device) return rule.reports ? result_on_device(losses) : PendingStepResult(StepResult{});
+  result.optimizer = reports(contexts);
+  return PendingStepResult(std::move(result));
 }
 
 }  // namespace zero

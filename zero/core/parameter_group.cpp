@@ -103,12 +103,12 @@ std::vector<StateLayout> ParameterGroup::state_layouts(const Units& units) {
     const FlatTensor& tensor = layout().tensors()[std::size_t(t)];
     const ParameterRef member = spec().members[std::size_t(tensor.parameter)];
     TensorRule rule = context_.optimizers->rule_of(
-        tensor.spec.name, {tensor.spec.shape, member.unit > 0 && member.unit + 1 < int(units.size()), tensor.offset});
+        tensor.spec.name, {tensor.spec.full().shape, member.unit > 0 && member.unit + 1 < int(units.size()), tensor.offset});
     rule.lr_scale *= units[member.unit]->parameters()[member.parameter].lr_scale;
     context_.optimizer_tensors->resize(std::size_t(context_.optimizers->size()));
     auto& known = (*context_.optimizer_tensors)[std::size_t(rule.optimizer)];
     by_optimizer[rule.optimizer].push_back({t, 0, rule, int(known.size())});
-    known.push_back(tensor.spec);
+    known.push_back(tensor.spec.full());
   }
   std::vector<StateLayout> layouts;
   for (auto& [optimizer, tensors] : by_optimizer)
@@ -220,15 +220,15 @@ int ParameterGroup::passes() const {
   return most;
 }
 
-void ParameterGroup::update(const std::vector<UpdatePass>& passes) {
+void ParameterGroup::update(const std::vector<UpdateContext>& contexts) {
   const at::NoGradGuard no_grad;
-  const auto pass_of = [&](const StateShard& shard) { return passes[std::size_t(shard.layout().optimizer())]; };
   bool writes = false;  // weights, which an optimizer's last pass does
-  for (const auto& shard : states_) writes |= pass_of(*shard).pass + 1 == shard->optimizer().passes();
-  const ShardLease weights = weights_.at_rest(writes);
-  host_update_->update(weights_.own_of(weights.tensor()), writes, [&](const at::Tensor& own) {
-    for (const auto& shard : states_) shard->update(pass_of(*shard), own, update_gradient());
-  });
+  for (const auto& shard : states_) writes |= contexts.front().pass + 1 == shard->optimizer().passes();
+  const ShardLease rest = weights_.at_rest(writes);
+  const at::Tensor own = weights_.own_of(rest.tensor()), weights = host_update_->begin(own);
+  for (const auto& shard : states_)
+    shard->update(contexts[std::size_t(shard->layout().optimizer())], weights, update_gradient());
+  if (writes) host_update_->finish(own);
 }
 
 }  // namespace zero

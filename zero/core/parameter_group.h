@@ -110,9 +110,9 @@ class ParameterGroup {
   /// agree to the bit. gradient().part() holds them.
   FlatRange counted() const { return {layout().shard_begin(ranks().rank()), layout().shard_numel()}; }
 
-  /// A pass of the optimizers over the own part; the last one writes the weights in compute type. `passes`: by
-  /// optimizer.
-  void update(const std::vector<UpdatePass>& passes);
+  /// A pass of the optimizers over the own part; the last one writes the weights in compute type. `contexts`: by
+  /// optimizer, all of the same pass.
+  void update(const std::vector<UpdateContext>& contexts);
   /// Passes that the group's optimizers take.
   int passes() const;
   /// Begins to bring in what update() will need, where that takes time.

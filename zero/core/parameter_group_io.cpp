@@ -91,11 +91,11 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
         remainder =
             std::exchange(states.front(), at::zeros({end - begin}, states.front().options().dtype(precision().master)));
       const auto for_each_weight = [&](const auto& copy) {
-        shard.for_each_segment({begin, end, {}}, [&](const StateSegment& part) {
+        for (const StateSegment& part : shard.segments(begin, end)) {
           const auto of = [&](const at::Tensor& all) { return all.narrow(0, part.begin - begin, part.count); };
           copy(weights.narrow(0, part.flat_begin, part.count), of(states.front()),
                remainder.defined() ? of(remainder) : remainder);
-        });
+        }
       };
       if (remainder.defined())
         for_each_weight(join);
@@ -184,8 +184,7 @@ void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights
         if (initial >= 0) of(own + initial).copy_(master);
       };
       const std::int64_t most = shard->splits_master() ? state_chunk : chunk.end - chunk.begin;
-      for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += most)
-        shard->for_each_segment({begin, std::min(begin + most, chunk.end), {}}, load);
+      for (const StateSegment& part : shard->segments(chunk.begin, chunk.end, most)) load(part);
     });
   }
 }
@@ -278,14 +277,14 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
   const auto copy_masters = [&](const at::Tensor& weights) {
     for (const auto& shard : states_)
       shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
-        shard->for_each_segment(chunk, [&](const StateSegment& part) {
+        for (const StateSegment& part : shard->segments(chunk.begin, chunk.end)) {
           const at::Tensor to = own.narrow(0, part.flat_begin, part.count),
                            stored = shard->view(chunk, part.begin, part.count).front();
           if (shard->splits_master())
             join(weights.narrow(0, part.flat_begin, part.count), to, stored);
           else
             to.copy_(stored);
-        });
+        }
       });
   };
   if (options().storage.split_master) {

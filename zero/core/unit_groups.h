@@ -1,5 +1,5 @@
 #pragma once
-// UnitGroups: the units of a model, the groups that they use, and the means by which weights and gradients travel.
+// UnitGroups: the units of a model, the groups that they use, and the streams on which weights and gradients travel.
 #include <memory>
 #include <vector>
 
@@ -8,13 +8,13 @@
 
 namespace zero {
 
-/// Who has brought weights, and lets go of them before they change.
+/// Something that has unsharded weights, and reshards them before they change.
 class WeightUser {
  public:
   virtual ~WeightUser() = default;
-  /// For good: there will be no backward any more.
+  /// Reshards its weights for good: its backward does not come any more.
   virtual void end() noexcept = 0;
-  /// For others, who need the buffers; what it needs again it brings again.
+  /// Reshards its weights, since others need the buffers. It may unshard them again.
   virtual void pause() = 0;
 };
 
@@ -25,15 +25,15 @@ struct UnitGroups {
   std::vector<ParameterGroup*> spanning = {};                // groups of the whole model
   SideStream gather_stream = {}, reduce_stream = {};
   bool overlap = false;  // gathers run ahead by one unit
-  bool gathers = false;  // some weights come and go
+  bool gathers = false;  // some weights are gathered on use
   Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
-  Communicator* tensor_ranks = nullptr;  // hold the other slices of cut parameters; null: there are none
+  Communicator* tensor_ranks = nullptr;   // hold the other slices of cut parameters; null: there are none
   std::vector<WeightUser*> under_way = {};
   bool in_step = false;  // some micro-batches of a step have had their backward
 
   ~UnitGroups() { end_passes(); }
   std::vector<ParameterGroup*> trained() const;
-  /// Before weights change: passes that are under way let go of theirs, and have no backward any more.
+  /// Call before weights change: passes that are under way reshard theirs, and have no backward any more.
   void end_passes();
 };
 

@@ -94,9 +94,9 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     context.batch = &batch;
     context.training = true;
     context.logits_bytes = work.logits_bytes;
-    const auto pass = rank.engine().forward(context, {});
+    ChainPass pass(rank.engine().chain_run(), context, {});
     bytes.kept = live();
-    pass->backward(1.0);
+    pass.backward(1.0);
   }
   bytes.at_rest = live();
   bytes.kept -= bytes.at_rest;

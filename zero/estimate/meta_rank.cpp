@@ -90,8 +90,7 @@ std::int64_t MetaRank::whole_matrices() {
   for (const auto& group : engine_->groups())
     if (group->spec().trainable) trained.push_back(group.get());
   const StatesOptions& options = engine_->options();
-  const ExchangeRanks ranks{mesh_->along(engine_->sharing_axes({})), mesh_->along(engine_->replica_axes()),
-                            options.plan.optimizer, options.device};
+  const ExchangeRanks ranks = engine_->exchange_ranks();
   std::int64_t most = 0;
   for (int i = 0; i < engine_->optimizers().size(); ++i) {
     const Optimizer& optimizer = engine_->optimizers()[i];

@@ -106,7 +106,7 @@ void write_masters(const NamedTensors& given, ParameterGroup& group, StateShard&
     for (std::size_t s = 0; s < specs.size(); ++s)
       std::memcpy(copy_of(s, chunk.begin), chunk.states[s], std::size_t(specs[s].bytes(chunk.end - chunk.begin)));
   });
-  for (const StateSlice& slice : shard.layout().slices(shard.begin(), shard.numel())) {
+  for (const FlatSlice& slice : shard.layout().slices(shard.begin(), shard.numel())) {
     const auto found = given.find(shard.layout().spec(slice.tensor).name);
     if (found == given.end()) continue;
     copies.front()

@@ -45,7 +45,7 @@ void for_each_part(const Place& place, StateAccess access, const VisitPart& visi
   StateShard& shard = *place.shard;
   const std::vector<StateSpec>& specs = shard.store().states();
   shard.store().for_each_chunk(access, [&](const StateChunk& chunk) {
-    for (const StateSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
+    for (const FlatSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
       if (slice.tensor != place.tensor) continue;
       const std::vector<at::Tensor> parts = shard.view(chunk, chunk.begin + slice.range_begin, slice.count);
       for (std::size_t s = 0; s < specs.size(); ++s)

@@ -198,7 +198,7 @@ double ShardedModel::Impl::agree_on_step(double lr) {
 namespace {
 
 /// Group rates scale with `lr` relative to the settings' rate, if that is above 0.
-StepRates rates_at(double settings_lr, double lr) { return {lr, settings_lr > 0 ? lr / settings_lr : 1}; }
+double schedule_at(double settings_lr, double lr) { return settings_lr > 0 ? lr / settings_lr : 1; }
 
 }  // namespace
 
@@ -219,7 +219,8 @@ Step ShardedModel::Impl::step(double lr) {
   const double total = agree_on_step(lr);
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
-  const StepResult result = model.update(rates_at(optimizer.lr, lr), max_norm, total);
+  const StepResult result =
+      model.update({.lr = lr, .max_norm = max_norm, .loss_scale = total, .schedule = schedule_at(optimizer.lr, lr)});
   tell_skipped(result);
   if (options.buffers == Buffers::of_main) share_buffers(*module, mesh.ranks());
   return {result.taken, result.norm};

@@ -186,12 +186,7 @@ void ShardedModule::weights_changed() const {
     if (!parameter.tensor.is_inference()) parameter.tensor.unsafeGetTensorImpl()->bump_version();
 }
 
-StepResult ShardedModule::update(const StepRates& rates, double max_norm, double total_weight) {
-  UpdateRule rule;
-  rule.lr = rates.lr;
-  rule.schedule = rates.schedule;
-  rule.max_norm = max_norm;
-  rule.loss_scale = total_weight;
+StepResult ShardedModule::update(const UpdateRule& rule) {
   const at::Tensor no_loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(states_->device()));
   StepResult result = states_->update(rule, no_loss).wait();
   if (result.taken) weights_changed();

@@ -39,8 +39,9 @@ class ShardedModule final : private ParameterWatcher {
   /// unweighted gradient. InputError if no parameter contributes to the loss; rethrows backward's exceptions. Both drop
   /// the step's gradients. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
-  /// Call after the last micro-batch. `total_weight`: over all ranks and micro-batches; divides the gradients.
-  StepResult update(const StepRates& rates, double max_norm, double total_weight);
+  /// Call after the last micro-batch. The rule's loss scale divides the gradients: give the sum of the weights of all
+  /// ranks and micro-batches.
+  StepResult update(const UpdateRule& rule);
   /// Discards the step's gradients so far: the next micro-batch begins a step.
   void drop_step();
   /// Call after code other than update() changed the weights. Older graphs can no longer run backward.

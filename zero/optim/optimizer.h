@@ -6,7 +6,7 @@
 // passes:
 //   for each pass: update() of every span, in order; the sums of all ranks; conclude()
 // A span is on one device, the host or a GPU. A rule keeps states and statistics. States are arrays that are sharded as
-// the weights are. Statistics are fp64 numbers, equal on all ranks.
+// the weights are. Statistics are fp64 numbers that all ranks hold alike.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -15,38 +15,22 @@
 #include <vector>
 
 #include "offload/state_store.h"
-#include "zero/optim/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/update_span.h"
 #include "zero/optim/optimizer_options.h"
 #include "zero/optim/statistics.h"
 
 namespace zero {
 
-/// Elements [n] of one device.
-struct UpdateSpan {
-  at::Tensor master;               // fp32 or fp64 weights are their own master
-  std::vector<at::Tensor> states;  // in the order of states(): [n], or one per block
-  at::Tensor gradient;             // any floating type; a rule of several passes may overwrite it
-  at::Tensor weights;              // receives the new master; undefined if the master is the weights
-};
-
-/// The place of a span in its tensor.
-struct TensorPart {
-  int tensor = 0;  // index among the tensors that the optimizer treats
-  std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  // the span's first element in the flattened tensor
-};
-
-/// The numbers of a step.
-struct UpdateContext {
+/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors; else `lr` is the run's.
+struct UpdateContext : StepFactors {
   int pass = 0;
-  StepFactors factors;  // `lr` and `weight_decay` are the span's
-  TensorPart part;      // set if by_tensor()
-  Statistics* statistics = nullptr;
-  double own_lr = 0;                    // the optimizer's own rate, whatever the span's (OptimizerSet::own_lr)
-  const at::Tensor* numbers = nullptr;  // StepNumbers on a GPU, for rules that read them there
+  double own_lr = 0;                    // the optimizer's own rate, the same for all tensors (OptimizerSet::own_lr)
+  double schedule = 1;                  // the part of their peak that rates are at
+  Statistics* statistics = nullptr;     // the optimizer's
+  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
 };
 
-/// The traits of a tensor that decide which optimizer treats it.
+/// The properties of a tensor that decide which optimizer treats it.
 struct TensorTraits {
   std::vector<std::int64_t> shape;
   bool in_block = true;       // false: embedding or head
@@ -70,14 +54,13 @@ class Optimizer {
 
   /// True if the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
   virtual bool takes(const TensorTraits&) const { return true; }
-  /// True if each span lies inside one tensor, which update() receives. Otherwise spans may cross tensors.
+  /// True if a span ends with its tensor; else spans run on over tensors with the same rates.
   virtual bool by_tensor() const { return false; }
   /// Most elements of a span on that device. A rule whose step allocates memory of the span's size sets it.
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// True if transform() changes the gradients of whole matrices between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
-  /// True if update() on a GPU reads norm, clip factor and step count from device memory, so that the host does not
-  /// wait for them.
+  /// True if update() on a GPU reads norm, clip factor and step count in device memory, so that no one waits for them.
   virtual bool reads_device_numbers() const { return false; }
 
   /// The statistics of a tensor of that shape, and of the run. Checkpoints leave out a statistic without a name.
@@ -94,22 +77,19 @@ class Optimizer {
   /// True if the pass changes states, master weights included. Otherwise it only reads them.
   virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
-  /// Called after a pass on all ranks, with the sums of all ranks. `factors.lr` is the optimizer's own.
-  virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}
-  /// Changes a matrix [rows, cols] in place.
+  /// After a pass, once sums are those of all ranks: the same on all of them.
+  virtual void conclude(const UpdateContext& context) const {}
+  /// [rows, cols] in place.
   virtual void transform(const at::Tensor& matrix) const {}
 
-  /// Numbers for the metrics, by name. `factors.lr` is the optimizer's own.
-  virtual std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
-                                                             const Statistics& statistics) const {
-    return {};
-  }
+  /// Numbers for the metrics, by name. After the last pass.
+  virtual std::vector<std::pair<std::string, double>> report(const UpdateContext& context) const { return {}; }
 
  private:
   OptimizerOptions options_;
 };
 
-/// The factors of one step for the rule of these options.
+/// The factors of a step for the rule of these options.
 StepFactors step_factors(const OptimizerOptions& options, std::int64_t step, double lr, double gradient_scale);
 
 /// Returns the gradient in the master's type, times the step's gradient scale.

@@ -62,12 +62,12 @@ std::int64_t OptimizerSet::grain(at::ScalarType master) const {
   return most;
 }
 
-double OptimizerSet::own_lr(int optimizer, const StepRates& rates) const {
+double OptimizerSet::own_lr(int optimizer, double run_lr, double schedule) const {
   const std::string& name = (*this)[optimizer].name();
-  if (name == options_.name && rates.lr > 0) return rates.lr;
+  if (name == options_.name && run_lr > 0) return run_lr;
   for (const Part& part : parts_)
     if (part.settings.optimizer == name && part.settings.has_own_lr && part.settings.lr > 0)
-      return part.settings.lr * rates.schedule;
+      return part.settings.lr * schedule;
   return 0;
 }
 

@@ -9,24 +9,19 @@
 
 namespace zero {
 
-/// The learning rates of one step.
-struct StepRates {
-  double lr = 0;        // the run's rate, of tensors without a rate of their own
-  double schedule = 1;  // fraction of its peak that the run's rate is at; multiplies other rates
-};
-
-/// The treatment of a tensor.
+/// How a tensor is treated.
 struct TensorRule {
   int optimizer = 0;             // index in the set
   std::optional<double> own_lr;  // at the peak of the schedule; none: the run's
-  double lr_scale = 1;           // factor of either rate
+  double lr_scale = 1;           // either is multiplied by it
   double weight_decay = 0;
 
-  double lr(const StepRates& rates) const { return lr_scale * (own_lr ? *own_lr * rates.schedule : rates.lr); }
+  /// The rate of a step. `run_lr`: the run's; `schedule`: the part of their peak that rates are at.
+  double lr(double run_lr, double schedule) const { return lr_scale * (own_lr ? *own_lr * schedule : run_lr); }
   bool operator==(const TensorRule&) const = default;
 };
 
-/// The settings of a group, with its defaults filled in.
+/// The settings of a group, with those that it takes from the run or from its optimizer's defaults.
 struct GroupSettings {
   std::string optimizer;
   double lr = 0, lr_adamw = 0;
@@ -34,8 +29,7 @@ struct GroupSettings {
   double weight_decay = 0;  // of tensors of two or more dimensions; a group's own value is of all tensors
 };
 
-/// Fills in the settings that the group leaves out. They are the run's if it has the run's optimizer, otherwise that
-/// optimizer's defaults.
+/// A setting that the group does not give is the run's where it has the run's optimizer, else that optimizer's default.
 GroupSettings group_settings(const OptimizerOptions& run, const OptimizerGroup& group);
 
 /// The beginning of messages about a group: "config.toml:12: [[optimizer.group]]", or a program's name for it.
@@ -57,9 +51,9 @@ class OptimizerSet {
 
   /// Most elements of a tensor that share a number in some state. Tensors and shards begin at multiples of it.
   std::int64_t grain(at::ScalarType master) const;
-  /// The optimizer's own learning rate, whichever tensor is updated: the run's rate if the run has this optimizer and a
-  /// rate above 0. Otherwise it is the first rate above 0 of a group with this optimizer, or 0.
-  double own_lr(int optimizer, const StepRates& rates) const;
+  /// The optimizer's own learning rate in a step, the same for all tensors. It is the run's; where the run has another
+  /// optimizer or the rate 0, it is that of the first group with a rate above 0. Arguments as of TensorRule::lr().
+  double own_lr(int optimizer, double run_lr, double schedule) const;
 
   int size() const { return int(optimizers_.size()); }
   const Optimizer& operator[](int optimizer) const { return *optimizers_.at(std::size_t(optimizer)); }

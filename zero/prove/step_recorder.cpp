@@ -90,8 +90,7 @@ void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) c
   for (const auto& shard : group.states()) {
     const std::vector<StateSpec> specs = group.visited_states(*shard);
     group.visit_states(*shard, StateAccess::read, [&](const StateChunk& visited) {
-      for (const StateSlice& slice :
-           shard->layout().slices(shard->begin() + visited.begin, visited.end - visited.begin))
+      for (const FlatSlice& slice : shard->layout().slices(shard->begin() + visited.begin, visited.end - visited.begin))
         for (std::size_t s = 0; s < specs.size(); ++s) {
           const StateSpec& spec = specs[s];
           // A number that a block of elements shares counts if the block begins in the slice.

@@ -66,7 +66,9 @@ void StepLoop::pass_over(Step step) {
 
 void StepLoop::train(Step step) {
   count(step);
-  const at::Tensor losses = forward_backward(step);
+  const at::Tensor losses =
+      accumulate_gradients(engine_, batches_.loader().micro_batches(), step.loss_scale / step.denominator,
+                           batches_.contexts(step.index), &step.losses, &step.figures);
   for (StepObserver* observer : observers_) observer->gradients_ready(step);
   PendingStepResult pending = engine_.update({.lr = learning_rate(schedule_, step.index),
                                               .max_norm = config_.training.max_norm,
@@ -76,17 +78,6 @@ void StepLoop::train(Step step) {
   const bool runs_ahead = !engine_.device().is_cpu() && !step.read_at_once && step.index + 1 < steps_;
   issued_.push_back({std::move(step), std::move(pending)});
   while (issued_.size() > (runs_ahead ? 1 : 0) && !failed_) read_oldest();
-}
-
-at::Tensor StepLoop::forward_backward(Step& step) {
-  Batch batch;
-  const auto context_of = [&](std::int64_t a) {
-    batch = {};  // two are never held
-    batch = batches_.batch(step.index, a);
-    return batches_.context(step.index, a, batch);
-  };
-  return accumulate_gradients(engine_, batches_.loader().micro_batches(), step.loss_scale / step.denominator,
-                              context_of, &step.losses, &step.figures);
 }
 
 void StepLoop::count(Step& step) {

@@ -92,7 +92,6 @@ class StepLoop {
   void take_step();
   void pass_over(Step step);
   void train(Step step);
-  at::Tensor forward_backward(Step& step);
   void count(Step& step);
   void read_oldest();
   void finish(Step step);

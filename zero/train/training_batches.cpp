@@ -1,5 +1,7 @@
 #include "zero/train/training_batches.h"
 
+#include <memory>
+
 #include "base/random.h"
 #include "models/nn/device_batch.h"
 
@@ -13,14 +15,18 @@ Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
   return on_device(engine_, loader_.batch(step, index));
 }
 
-ForwardContext TrainingBatches::context(std::int64_t step, std::int64_t index, const Batch& batch) const {
-  ForwardContext context;
-  context.batch = &batch;
-  context.loss = &loader_.loss();
-  context.training = true;
-  context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
-  context.first_sample = loader_.first_sample(step, index);
-  return context;
+std::function<ForwardContext(std::int64_t index)> TrainingBatches::contexts(std::int64_t step) {
+  return [this, step, held = std::make_shared<Batch>()](std::int64_t index) {
+    *held = {};  // two are never held
+    *held = batch(step, index);
+    ForwardContext context;
+    context.batch = held.get();
+    context.loss = &loader_.loss();
+    context.training = true;
+    context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
+    context.first_sample = loader_.first_sample(step, index);
+    return context;
+  };
 }
 
 }  // namespace zero

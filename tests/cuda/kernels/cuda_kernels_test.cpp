@@ -165,8 +165,7 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
     device_judge_step(numbers, {1.0, 1.0, 0.9, 0.95});
     const double norm = on_cpu.to(at::kDouble).norm().item<double>();
     EXPECT_NEAR(numbers[StepNumbers::norm].item<double>() / norm, 1, 1e-12);
-    UpdateContext context;
-    context.factors = {{.lr = 1e-2, .weight_decay = 0.1, .beta2 = 0.95}, std::min(1.0, 1.0 / (norm + 1e-6)), step};
+    UpdateContext context{{{.lr = 1e-2, .weight_decay = 0.1, .beta2 = 0.95}, std::min(1.0, 1.0 / (norm + 1e-6)), step}};
     context.numbers = &numbers;
     adamw->update({p, {m, v}, on_cpu, w}, context);
     adamw->update({dp, {dm, dv}, gradient, dw}, context);
@@ -188,9 +187,8 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
 TEST_P(Kernels, AdamWHasTheSameBitsWhereverASpanBegins) {
   const std::int64_t n = 1027;
   const auto adamw = optimizer_row("adamw").make({});
-  UpdateContext context;
-  context.factors = {{.lr = 1e-2, .weight_decay = 0.01, .beta2 = 0.95}, 0.5, 2};
-  const at::Tensor numbers = step_numbers(context.factors).to(gpu);
+  UpdateContext context{{{.lr = 1e-2, .weight_decay = 0.01, .beta2 = 0.95}, 0.5, 2}};
+  const at::Tensor numbers = step_numbers(context).to(gpu);
   context.numbers = &numbers;
   std::vector<at::Tensor> want;
   for (const std::int64_t begin : {0, 1, 2, 4}) {

@@ -87,7 +87,7 @@ class Side {
       ForwardContext context;
       context.batch = &batch;
       context.training = true;
-      engine_->forward(context, {a == 0, a + 1 == micro_batches})->backward(scale);
+      ChainPass(engine_->chain_run(), context, {a == 0, a + 1 == micro_batches}).backward(scale);
     }
     std::map<std::string, at::Tensor> found;
     engine_->export_gradients(

@@ -27,11 +27,14 @@ class Side {
 
   void step(const at::Tensor& gradient, const StepFactors& factors, const at::Tensor* numbers) {
     const at::Tensor own = gradient.flatten().to(p_.device()).clone();
-    UpdateContext context{0, factors, {0, shape_, 0}, &statistics_, factors.lr, numbers};
+    UpdateContext context{factors};
+    context.own_lr = factors.lr;
+    context.statistics = &statistics_;
+    context.numbers = numbers;
     for (; context.pass < optimizer_.passes(); ++context.pass) {
       statistics_.all_sums().zero_();
       optimizer_.update({p_, states_, own, weights_}, context);
-      optimizer_.conclude(context.pass, factors, statistics_);
+      optimizer_.conclude(context);
       if (context.pass == 0 && optimizer_.transforms_matrices()) optimizer_.transform(own.view(shape_));
     }
   }

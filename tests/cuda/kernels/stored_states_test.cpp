@@ -92,8 +92,10 @@ TEST_F(StoredStateKernels, StatesTakeTheHostsStepsToTheBit) {
     const at::Tensor gradient = at::randn({n}, generator, at::kFloat).to(at::kBFloat16);
     const StepFactors factors = step_factors(row.defaults, step, 0.01, 0.5);
     const at::Tensor numbers = step_numbers(factors).to(gpu);
-    host->update({0, factors}, weights, gradient);
-    device->update({0, factors, nullptr, &numbers}, weights_there, gradient.to(gpu));
+    UpdateContext context{factors};
+    host->update(context, weights, gradient);
+    context.numbers = &numbers;
+    device->update(context, weights_there, gradient.to(gpu));
   }
   EXPECT_TRUE(same_bits(weights_there, weights));
   std::vector<at::Tensor> states;

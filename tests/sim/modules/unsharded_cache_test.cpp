@@ -41,7 +41,7 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
     for (int step = 0; step < steps; ++step) {
       communicator.barrier({Phase::other});
       model.backward(loss(*net, step), 1, {true, true});
-      model.update({.lr = 0.1}, 0, 2);
+      model.update({.lr = 0.1, .max_norm = 0, .loss_scale = 2});
     }
     if (rank == 0 && changes) *changes = model.open_groups().plan().changes();
   });
@@ -75,6 +75,31 @@ TEST(UnshardedCache, PrefetchesTheGroupsOfTheLastPass) {
   EXPECT_EQ(calls[2], calls[1]);
 }
 
+// docs/design.md, section 5. The first unit's backward reads no weights.
+TEST(UnshardedCache, GathersOfAStepFollowTheFormula) {
+  constexpr int units = 6;
+  for (const int buffers : {1, 2, 3})
+    for (const int micro_batches : {1, 3}) {
+      SimWorld world(2);
+      world.run([&](Communicator& communicator, int) {
+        Stack net(units);
+        Mesh mesh(communicator);
+        StatesOptions options = options_for(false);
+        options.open_groups = buffers;
+        ShardedModule model(*net, ModuleUnits(*net), mesh, options);
+        for (int a = 0; a < micro_batches; ++a) model.backward(whole(*net, 0), 1, {a == 0, a + 1 == micro_batches});
+      });
+      int gathers = 0, sums = 0;
+      for (const SimCall& call : world.calls(0)) {
+        const Phase phase = call.call.tag.phase;
+        gathers += phase == Phase::forward || phase == Phase::backward;
+        sums += phase == Phase::reduce;
+      }
+      EXPECT_EQ(gathers, 2 * micro_batches * (units - buffers) + buffers - 1) << buffers << " " << micro_batches;
+      EXPECT_EQ(sums, micro_batches * units);
+    }
+}
+
 TEST(UnshardedCache, NoticesAnotherOrder) {
   std::int64_t changes = 0;
   calls_of_steps(
@@ -105,7 +130,7 @@ TEST(UnshardedCache, OverlapChangesNoBit) {
       ShardedModule model(*net, ModuleUnits(*net), mesh, options_for(overlap));
       for (int step = 0; step < 4; ++step) {
         model.backward(net->forward(torch::full({2, 8}, 0.1 * (rank + step))).pow(2).sum(), 1, {true, true});
-        model.update({.lr = 0.1}, 1, 3);
+        model.update({.lr = 0.1, .max_norm = 1, .loss_scale = 3});
       }
       model.for_each_parameter([&](const std::string&, const at::Tensor& value) {
         if (rank == 0) weights[overlap].push_back(value.clone());

@@ -116,7 +116,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   ForwardContext context;
   context.batch = &batch;
   context.training = true;
-  engine.forward(context, {})->backward(1.0);
+  ChainPass(engine.chain_run(), context, {}).backward(1.0);
   for (auto& [who, asked] : log) {
     if (asked.reserves > 0) {
       EXPECT_EQ(asked.largest_seen, asked.largest_sum);

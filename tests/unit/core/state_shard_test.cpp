@@ -33,7 +33,7 @@ class Trained {
   }
 
   void step(const StepFactors& factors, const at::Tensor& gradient) {
-    shard_->update({0, factors}, weights_, gradient);
+    shard_->update(UpdateContext{factors}, weights_, gradient);
   }
 
   /// Adds masters and states to flat vectors of all.
@@ -49,7 +49,7 @@ class Trained {
   template <class Visit>
   void visit(const Visit& visit) {
     shard_->store().for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
-      for (const StateSegment& part : shard_->segments())
+      for (const StateSegment& part : shard_->segments(chunk.begin, chunk.end))
         visit(part, shard_->view(chunk, part.begin, part.count), weights_.narrow(0, part.flat_begin, part.count));
     });
   }
@@ -75,9 +75,7 @@ TEST(StateShard, StoresWhatTheRuleMakesOfStatesInFewerBytes) {
     factors.push_back(step_factors(row.defaults, step, 0.01, 1));
     factors.back().weight_decay = 0;
     const at::Tensor& gradient = gradients[std::size_t(step - 1)];
-    UpdateContext context;
-    context.factors = factors.back();
-    optimizer->update({expected[0], {expected[1], expected[2]}, gradient, {}}, context);
+    optimizer->update({expected[0], {expected[1], expected[2]}, gradient, {}}, UpdateContext{factors.back()});
     for (std::size_t s = 0; s < specs.size(); ++s)
       for (const FlatTensor& tensor : flat.tensors()) {
         const at::Tensor state = expected[s + 1].narrow(0, tensor.offset, tensor.spec.numel()),

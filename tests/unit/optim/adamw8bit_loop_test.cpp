@@ -48,9 +48,7 @@ Case with(const at::Tensor& gradient, std::optional<at::ScalarType> weights, boo
 }
 
 void update(const Case& c, const StepFactors& f) {
-  UpdateContext context;
-  context.factors = f;
-  optimizer_row("adamw8bit").make({.name = "adamw8bit"})->update(c.span(), context);
+  optimizer_row("adamw8bit").make({.name = "adamw8bit"})->update(c.span(), UpdateContext{f});
 }
 
 void decode_plainly(const Block8Map& map, const at::Tensor& codes, const at::Tensor& scales, std::vector<float>& to) {

@@ -35,8 +35,7 @@ at::Tensor gradient_of(int step, at::ScalarType type) {
 void run(const Trained& t, at::ScalarType type, int steps, std::int64_t cut) {
   const auto optimizer = optimizer_row("adamw8bit").make({.name = "adamw8bit"});
   for (int i = 1; i <= steps; ++i) {
-    UpdateContext context;
-    context.factors = {{.lr = 1e-2, .weight_decay = 0.1, .beta2 = 0.95}, 0.5, i};
+    const UpdateContext context{{{.lr = 1e-2, .weight_decay = 0.1, .beta2 = 0.95}, 0.5, i}};
     const at::Tensor gradient = gradient_of(i, type);
     for (std::int64_t begin = 0; begin < n; begin += cut) {
       const std::int64_t count = std::min(cut, n - begin);
@@ -91,11 +90,10 @@ TEST(AdamW8bit, ComposedAsOnAGpuItTakesTheStepsOfTheLoop) {
   const auto optimizer = optimizer_row("adamw8bit").make({.name = "adamw8bit"});
   const Trained loop = start(at::kFloat, *optimizer), composed = start(at::kFloat, *optimizer);
   for (int i = 1; i <= 2; ++i) {
-    UpdateContext context;
-    context.factors = {{.lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95}, 1, i};
+    const UpdateContext context{{{.lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95}, 1, i}};
     const at::Tensor gradient = gradient_of(1, at::kFloat) * (i == 1 ? 1 : -0.9);
     optimizer->update({loop.p, loop.states, gradient, {}}, context);
-    composed_adamw8bit({composed.p, composed.states, gradient, {}}, context.factors);
+    composed_adamw8bit({composed.p, composed.states, gradient, {}}, context);
     for (std::size_t s = 2; s < 4; ++s) EXPECT_TRUE(at::allclose(composed.states[s], loop.states[s], 1e-2, 0)) << s;
     EXPECT_TRUE(at::allclose(composed.p, loop.p, 1e-3, 1e-4));
   }
@@ -107,8 +105,7 @@ TEST(AdamW8bit, ComesWhereAdamWComes) {
     const auto optimizer = optimizer_row(name).make(optimizer_row(name).defaults);
     Trained t = start(at::kFloat, *optimizer);
     for (int i = 1; i <= 300; ++i) {
-      UpdateContext context;
-      context.factors = {{.lr = 0.05 * (1 - i / 301.0), .weight_decay = 0, .beta2 = 0.95}, 1, i};
+      const UpdateContext context{{{.lr = 0.05 * (1 - i / 301.0), .weight_decay = 0, .beta2 = 0.95}, 1, i}};
       optimizer->update({t.p, t.states, t.p - 1, {}}, context);
     }
     return (t.p - 1).abs().mean().item<double>();

@@ -35,9 +35,7 @@ const StepFactors factors{{.lr = 3e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2
 
 void adamw_update(const UpdateSpan& span, const StepFactors& f) {
   static const std::unique_ptr<Optimizer> adamw = optimizer_row("adamw").make({});
-  UpdateContext context;
-  context.factors = f;
-  adamw->update(span, context);
+  adamw->update(span, UpdateContext{f});
 }
 
 /// The rule, an element at a time, in the order of operations that kernels have.

@@ -62,12 +62,12 @@ TEST(OptimizerSet, AnotherOptimizerHasItsOwnRateAndDecay) {
     OptimizerSet set(options);
     const TensorRule a = set.rule_of("a", matrix), b = set.rule_of("b", vector);
     EXPECT_EQ(set[a.optimizer].name(), c.group);
-    EXPECT_EQ(a.lr({c.run_lr, 1}), c.lr) << c.run << " " << c.group;
+    EXPECT_EQ(a.lr(c.run_lr, 1), c.lr) << c.run << " " << c.group;
     EXPECT_EQ(a.weight_decay, c.decay) << c.run << " " << c.group;
-    EXPECT_EQ(b.lr({c.run_lr, 1}), 0.5);
+    EXPECT_EQ(b.lr(c.run_lr, 1), 0.5);
     EXPECT_EQ(b.weight_decay, 0.25);
-    EXPECT_EQ(set.own_lr(0, {c.run_lr, 1}), c.run_lr);
-    EXPECT_EQ(set.own_lr(a.optimizer, {c.run_lr, 1}), c.lr) << "that of the first group";
+    EXPECT_EQ(set.own_lr(0, c.run_lr, 1), c.run_lr);
+    EXPECT_EQ(set.own_lr(a.optimizer, c.run_lr, 1), c.lr) << "that of the first group";
     EXPECT_NO_THROW(set.check_groups());
   }
 }
@@ -78,14 +78,14 @@ TEST(OptimizerSet, ARateOfItsOwnFollowsTheScheduleWhateverTheRuns) {
     options.lr = run_lr;
     options.groups = {{{"a"}, {}, 0.1, {}}, {{"b"}, {}, {}, 0.5}, {{"c"}, "lion", {}, {}}};
     OptimizerSet set(options);
-    const StepRates rates{run_lr / 4, 0.25};
-    EXPECT_EQ(set.rule_of("a", matrix).lr(rates), 0.025);
-    EXPECT_EQ(set.rule_of("b", matrix).lr(rates), run_lr / 4) << "a group without a rate";
-    EXPECT_EQ(set.rule_of("c", matrix).lr(rates), 0.25e-3);
-    EXPECT_EQ(set.rule_of("rest", matrix).lr(rates), run_lr / 4);
+    const double now = run_lr / 4, schedule = 0.25;
+    EXPECT_EQ(set.rule_of("a", matrix).lr(now, schedule), 0.025);
+    EXPECT_EQ(set.rule_of("b", matrix).lr(now, schedule), run_lr / 4) << "a group without a rate";
+    EXPECT_EQ(set.rule_of("c", matrix).lr(now, schedule), 0.25e-3);
+    EXPECT_EQ(set.rule_of("rest", matrix).lr(now, schedule), run_lr / 4);
     TensorRule adapter = set.rule_of("a", matrix);
     adapter.lr_scale = 16;
-    EXPECT_EQ(adapter.lr(rates), 0.4);
+    EXPECT_EQ(adapter.lr(now, schedule), 0.4);
   }
 }
 
@@ -95,8 +95,8 @@ TEST(OptimizerSet, AnOptimizersOwnRateIsTheFirstAboveZero) {
   options.lr = 0;
   options.groups = {{{"a"}, {}, 0.0, {}}, {{"b"}, {}, 0.5, {}}, {{"c"}, {}, 0.7, {}}};
   OptimizerSet set(options);
-  EXPECT_EQ(set.own_lr(0, {0, 0.5}), 0.25);
-  EXPECT_EQ(set.own_lr(0, {2, 0.5}), 2);
+  EXPECT_EQ(set.own_lr(0, 0, 0.5), 0.25);
+  EXPECT_EQ(set.own_lr(0, 2, 0.5), 2);
 }
 
 // The rate of a group's matrices does not apply to the tensors that AdamW takes.

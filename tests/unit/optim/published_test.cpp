@@ -93,14 +93,13 @@ class Training {
       t.gradient = t.name.empty()
                        ? at::zeros({0}, types_.gradient)
                        : file_.read("g" + std::to_string(i) + "." + t.name).to(types_.gradient).mul(scale).flatten();
-    UpdateContext context;
-    context.factors = step_factors(reference_.options, i + 1, reference_.options.lr, 1 / scale);
+    UpdateContext context{step_factors(reference_.options, i + 1, reference_.options.lr, 1 / scale)};
     context.statistics = &*statistics_;
     context.own_lr = reference_.options.lr;
     for (context.pass = 0; context.pass < optimizer_->passes(); ++context.pass) {
       statistics_->all_sums().zero_();
       for (int t = 0; t < int(trained_.size()); ++t) update(t, context);
-      optimizer_->conclude(context.pass, context.factors, *statistics_);
+      optimizer_->conclude(context);
       if (context.pass == 0 && optimizer_->transforms_matrices())
         for (const Trained& t : trained_) optimizer_->transform(t.gradient.view(t.shape));
     }
@@ -127,16 +126,15 @@ class Training {
     trained_.push_back(std::move(t));
   }
 
-  void update(int number, UpdateContext& context) const {
+  void update(int number, const UpdateContext& context) const {
     const Trained& t = trained_[std::size_t(number)];
     const std::vector<StateSpec> specs = optimizer_->states(types_.master);
     const std::int64_t grain = largest_grain(specs), cut = (cut_ + grain - 1) / grain * grain;  // whole blocks
     for (std::int64_t begin = 0; begin < t.p.numel(); begin += cut) {
       const std::int64_t n = std::min(cut, t.p.numel() - begin);
-      UpdateSpan span{t.p.narrow(0, begin, n), {}, t.gradient.narrow(0, begin, n), {}};
+      UpdateSpan span{t.p.narrow(0, begin, n), {}, t.gradient.narrow(0, begin, n), {}, number, begin};
       for (std::size_t s = 0; s < specs.size(); ++s)
         span.states.push_back(t.states[s].narrow(0, begin / specs[s].grain, specs[s].numel(n)));
-      context.part = {number, t.shape, begin};
       optimizer_->update(span, context);
     }
   }
@@ -184,13 +182,13 @@ TEST(Muon, DirectionsThatFp16DoesNotHoldAreThoseOfFp32) {
   const at::Tensor large = at::tensor({2.0, -1.0, 0.5, 1.0, 3.0, -2.0}, at::kDouble), small = large.flip(0);
   const auto weights_by = [&](at::ScalarType type) {
     const at::Tensor p = at::zeros({6}), momentum = at::zeros({6});
+    Statistics statistics(*optimizer, {{2, 3}}, at::kCPU);
     for (int step = 1; step <= 2; ++step) {
       const double scale =
           step == 1 ? 0x1p4 : 0x1p-20;  // what gradients are multiplied by: momentum is 2^24 times them
       const at::Tensor gradient = (step == 1 ? large : small).to(type);
-      UpdateContext context;
-      context.factors = step_factors(options, step, options.lr, scale);
-      context.part = {0, {2, 3}, 0};
+      UpdateContext context{step_factors(options, step, options.lr, scale)};
+      context.statistics = &statistics;
       for (context.pass = 0; context.pass < 2; ++context.pass) {
         optimizer->update({p, {momentum}, gradient, {}}, context);
         if (context.pass == 0) optimizer->transform(gradient.view({2, 3}));

@@ -1,4 +1,5 @@
 // The project's own kernels run on LibTorch's threads, which a source file has only where it is compiled with OpenMP.
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "zero/optim/kernels/update_loop.h"
+#include "zero/optim/rules/elementwise.h"
 
 namespace zero {
 namespace {
@@ -38,16 +39,20 @@ class Threads : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(Threads, DivideAnUpdate) {
-  std::vector<float> numbers(std::size_t{1} << 20);
-  OptimizerSpan span{.master = numbers.data(), .gradient = numbers.data(), .n = std::int64_t(numbers.size())};
-  const ChooseLoops choose = [](Number, std::optional<Number>) -> UpdateLoops {
-    return {[](const UpdatePointers<float>&, const StepFactors&, std::int64_t, bool) { note(); }, nullptr};
+  class Noting final : public ElementwiseOptimizer {
+    using ElementwiseOptimizer::ElementwiseOptimizer;
+    UpdateLoop loop(const UpdateSpan&) const override {
+      return [](const UpdateSpan&, const StepFactors&, std::int64_t, std::int64_t, bool) { note(); };
+    }
+    void update_composed(const UpdateSpan&, const UpdateContext&) const override {}
   };
-  run_update(span, {}, choose);
+  const Noting optimizer{OptimizerOptions()};
+  const at::Tensor numbers = at::zeros({std::int64_t{1} << 20});
+  optimizer.update({numbers, {}, numbers, {}}, {});
   EXPECT_EQ(seen().size(), std::size_t(GetParam()));
   seen().clear();
-  span.n = 32768;  // not worth the others
-  run_update(span, {}, choose);
+  const at::Tensor few = numbers.narrow(0, 0, update_grain);  // not worth the others
+  optimizer.update({few, {}, few, {}}, {});
   EXPECT_EQ(seen(), std::set{std::this_thread::get_id()});
 }
 

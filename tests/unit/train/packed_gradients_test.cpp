@@ -85,7 +85,7 @@ class PackedGradients : public ::testing::Test {
       ForwardContext context;
       context.batch = &one;
       context.training = true;
-      engine.forward(context, {row == 0, row + 1 == result.rows})->backward(1.0 / double(result.trained));
+      ChainPass(engine.chain_run(), context, {row == 0, row + 1 == result.rows}).backward(1.0 / double(result.trained));
     }
     engine.export_gradients(
         [&](const TensorSpec& spec, const at::Tensor& value) { result.gradients[spec.name] = value.clone(); });

@@ -16,7 +16,7 @@ struct FlatTensor {
   int parameter = 0;        // index of the leaf that contains it
 };
 
-/// The part of one tensor that lies in one range of the flat vector.
+/// The part of one tensor that lies in one range of a vector of tensors.
 struct FlatSlice {
   int tensor = 0;                 // index into tensors()
   std::int64_t tensor_begin = 0;  // first element inside the tensor

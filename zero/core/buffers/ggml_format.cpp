@@ -21,15 +21,6 @@ std::optional<GgmlType> type_of(int kind) {
 
 }  // namespace
 
-bool is_cut_between(const TensorSpec& tensor, std::int64_t block) {
-  if (!tensor.cut) return true;
-  std::int64_t row = 1;
-  for (std::size_t d = std::size_t(tensor.cut->dim) + 1; d < tensor.shape.size(); ++d) row *= tensor.shape[d];
-  for (const TensorCut::Window& window : tensor.cut->windows(tensor.cut->place.rank))
-    if (window.begin * row % block != 0 || window.count * row % block != 0) return false;
-  return tensor.cut->full() * row % block == 0;
-}
-
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type) {
   const std::int64_t block = ggml_block(type);
   return tensor.shape.size() >= 2 && tensor.shape.back() % block == 0 && is_cut_between(tensor, block);

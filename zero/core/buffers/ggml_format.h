@@ -16,8 +16,6 @@ namespace zero {
 /// The type of ggml that a tensor is held in; none: the compute type.
 using GgmlTypeOf = std::function<std::optional<GgmlType>(const TensorSpec&)>;
 
-/// True if a slice of a flattened tensor consists of whole blocks of so many numbers. True for a full tensor.
-bool is_cut_between(const TensorSpec& tensor, std::int64_t block);
 /// True if the rows of a matrix, or of a slice of one, are whole blocks of the type.
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
 

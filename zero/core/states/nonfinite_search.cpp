@@ -78,7 +78,7 @@ class Findings {
   std::int64_t first_ = none, last_ = none;
 };
 
-/// Of a range of the group's flat vector.
+/// Looks at a range of the group's flat vector.
 void look_at(const at::Tensor& values, std::int64_t begin, const FlatLayout& layout, Findings& findings) {
   if (is_finite(values)) return;
   for (const FlatSlice& slice : layout.slices(begin, values.numel()))
@@ -92,7 +92,7 @@ void look_at(StateShard& shard, Findings& findings) {
     const std::vector<StateSpec>& specs = shard.store().states();
     for (std::size_t s = 0; s < states.size(); ++s) {
       if (is_finite(states[s])) continue;
-      for (const StateSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin))
+      for (const FlatSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin))
         if (!is_finite(states[s].narrow(0, slice.range_begin / specs[s].grain, specs[s].numel(slice.count))))
           findings.add(shard.layout().spec(slice.tensor).name);
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Where something is not finite, after the fact: steps that are fine never come here.
+// NonfiniteSearch: names the tensors that are not finite, after a step has shown that some are. Other steps pay nothing.
 #include <optional>
 #include <string>
 
@@ -15,25 +15,25 @@ struct TensorPlace {
   bool operator==(const TensorPlace&) const = default;
 };
 
-/// The first and the last of those that hold an infinity or a NaN, in chain order. A backward pass comes to the last one
-/// first.
+/// The first and the last of the tensors that hold an infinity or a NaN, in chain order. A backward pass comes to the last
+/// one first.
 struct NonfiniteTensors {
   TensorPlace first, last;
 
-  /// "from model.embed_tokens.weight (unit 0) to lm_head.weight (unit 3)", or "in ..." of one alone.
+  /// "from model.embed_tokens.weight (unit 0) to lm_head.weight (unit 3)", or "in ..." for one alone.
   std::string describe() const;
   bool operator==(const NonfiniteTensors&) const = default;
 };
 
-/// Of the gradients of a step that was not taken, before the next one begins. None: all are finite. Each rank looks at
-/// its 1/N. Collective; the same on all ranks.
+/// Searches the gradients of a step that was not taken, before the next one begins. Returns none if all are finite. Each
+/// rank looks at its 1/N. Collective; the same on all ranks.
 std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model);
 
-/// The same of the trained weights, as they are at rest and in master type, and of all that optimizers keep. Reads the
-/// states, wherever they live, once.
+/// Searches the trained weights, at rest and in master type, and all states and statistics of the optimizers. Reads the
+/// states once, wherever they live.
 std::optional<NonfiniteTensors> nonfinite_states(ModelStates& model);
 
-/// The same of weights that are not trained, where they are held as plain numbers.
+/// Searches the frozen weights that are held as plain numbers.
 std::optional<NonfiniteTensors> nonfinite_frozen(ModelStates& model);
 
 }  // namespace zero

@@ -31,6 +31,14 @@ std::vector<StateSegment> StateLayout::segments(std::int64_t begin, std::int64_t
     const std::int64_t first = std::max(begin, place.offset),
                        end = std::min(begin + count, place.offset + place.spec.numel());
     if (first >= end) continue;
+    if (by_tensor && place.spec.cut) {  // each run lies together in the full tensor
+      for_each_run(place.spec, first - place.offset, end - first,
+                   [&](std::int64_t full_begin, std::int64_t done, std::int64_t run) {
+                     const std::int64_t flat = first + done;
+                     found.push_back({tensor.offset + flat - place.offset, flat, run, &tensor, full_begin});
+                   });
+      continue;
+    }
     const StateSegment next{tensor.offset + first - place.offset, first, end - first, &tensor, first - place.offset};
     const bool joins = !by_tensor && !found.empty() && found.back().tensor->rule == tensor.rule &&
                        found.back().begin + found.back().count == next.begin &&
@@ -43,8 +51,8 @@ std::vector<StateSegment> StateLayout::segments(std::int64_t begin, std::int64_t
   return found;
 }
 
-std::vector<StateSlice> StateLayout::slices(std::int64_t begin, std::int64_t count) const {
-  std::vector<StateSlice> found;
+std::vector<FlatSlice> StateLayout::slices(std::int64_t begin, std::int64_t count) const {
+  std::vector<FlatSlice> found;
   for (int t = 0; t < int(tensors_.size()); ++t) {
     const std::int64_t offset = tensors_[std::size_t(t)].offset, first = std::max(begin, offset),
                        end = std::min(begin + count, offset + spec(t).numel());

@@ -1,6 +1,6 @@
 #pragma once
-// StateLayout: how the tensors of a group that one optimizer treats lie in its states, side by side in the order of the
-// flat vector. Integers only.
+// StateLayout: the places of a group's tensors in the states of the optimizer that treats them: side by side, in the order
+// of the flat vector. Integers only.
 #include <cstdint>
 #include <vector>
 
@@ -25,14 +25,6 @@ struct StateSegment {
   std::int64_t tensor_begin = 0;
 };
 
-/// The part of one tensor that lies in a range of the states.
-struct StateSlice {
-  int tensor = 0;  // index into tensors()
-  std::int64_t tensor_begin = 0;
-  std::int64_t range_begin = 0;
-  std::int64_t count = 0;
-};
-
 class StateLayout {
  public:
   /// `tensors`: with tensor, rule and number set. Each one begins at a multiple of `grain` elements.
@@ -44,14 +36,16 @@ class StateLayout {
   int optimizer() const { return tensors_.front().rule.optimizer; }
   const std::vector<StateTensor>& tensors() const { return tensors_; }
   std::int64_t numel() const { return numel_; }
-  /// Of the first element that is not before the flat one. Rising: cuts of the flat vector are cuts of the states.
+  /// The position in the states of the first element that is not before the flat one. It rises with `flat`, so cuts of
+  /// the flat vector are cuts of the states.
   std::int64_t position_of(std::int64_t flat) const;
-  /// Of the flat elements [begin, begin + count), ascending. Tensors alike are one segment unless `by_tensor`.
+  /// The segments of the flat elements [begin, begin + count), ascending. Tensors with the same rule are one segment
+  /// unless `by_tensor`.
   std::vector<StateSegment> segments(std::int64_t begin, std::int64_t count, bool by_tensor) const;
-  /// Of the states [begin, begin + count), ascending.
-  std::vector<StateSlice> slices(std::int64_t begin, std::int64_t count) const;
+  /// The slices of tensors() inside the states [begin, begin + count), ascending.
+  std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
   const TensorSpec& spec(int tensor) const { return flat_of(tensors_[std::size_t(tensor)]).spec; }
-  /// The tensors as a checkpoint tells of them: their offsets are those in the states.
+  /// The tensors with their offsets in the states, as a checkpoint lists them.
   std::vector<FlatTensor> saved_tensors() const;
 
  private:

@@ -10,28 +10,18 @@
 
 namespace zero {
 
-/// One pass of a step over all states.
-struct UpdatePass {
-  int pass = 0;
-  StepFactors factors;  // of the optimizer, with the run's learning rate
-  Statistics* statistics = nullptr;
-  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
-  double own_lr = 0;                    // the optimizer's own learning rate
-  double schedule = 1;                  // of StepRates
-};
-
 class StateShard {
  public:
-  /// `own`: the flat elements that this rank is in charge of.
-  /// `states`: the optimizer's as they are stored, before them "master" where the weights are not their own, or "remainder"
-  /// where it is split. `seed`: of their rounding. Both `optimizer` and whatever the store needs outlive this.
+  /// `own`: the flat elements that this rank is in charge of. `states`: the optimizer's as they are stored; before them
+  /// "master" where the weights are not their own master, or "remainder" where the master is split. `seed`: the key of
+  /// their rounding. Both `optimizer` and whatever the store needs outlive this.
   StateShard(const Optimizer& optimizer, StateLayout layout, FlatRange own, const std::vector<StateSpec>& states,
              const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store, at::Device device,
              std::uint64_t seed = 0);
 
   const Optimizer& optimizer() const { return optimizer_; }
   const StateLayout& layout() const { return layout_; }
-  /// Of the layout's elements, those of this shard.
+  /// The shard holds numel() elements of the layout, from begin() on.
   std::int64_t begin() const { return begin_; }
   std::int64_t numel() const { return store_->elements(); }
   /// The first is true if the weights are not the master, the second if it is the weights and a remainder.
@@ -40,20 +30,22 @@ class StateShard {
   StateStore& store() { return *store_; }
   const StateStore& store() const { return *store_; }
 
-  /// Both of the own part, on the states' device. A pass in which the optimizer has nothing to do does nothing.
-  void update(const UpdatePass& pass, const at::Tensor& weights, const at::Tensor& gradient);
+  /// The optimizer's pass `context` over the shard. Weights and gradient are flat, those of the own part, on the states'
+  /// device. Does nothing in a pass that the optimizer does not have.
+  void update(const UpdateContext& context, const at::Tensor& weights, const at::Tensor& gradient);
 
-  /// Segments of the own part; flat_begin counts from its beginning, begin from that of this shard.
-  const std::vector<StateSegment>& segments() const { return segments_; }
-  /// visit(segment) with those parts of the segments that lie in a chunk, cut at its ends.
-  void for_each_segment(const StateChunk& chunk, const std::function<void(const StateSegment&)>& visit) const;
+  /// The segments of the shard's elements [begin, end), ascending, cut into parts of at most `longest` elements. Their
+  /// `begin` counts from the beginning of the shard, their `flat_begin` from that of the own part.
+  std::vector<StateSegment> segments(std::int64_t begin, std::int64_t end,
+                                     std::int64_t longest = std::int64_t{1} << 40) const;
   /// Elements [begin, begin + count) of the shard, of which all lie in the chunk, as tensors: all states in their order.
   std::vector<at::Tensor> view(const StateChunk& chunk, std::int64_t begin, std::int64_t count) const;
 
  private:
-  void update_segment(const UpdatePass& pass, const StateChunk& chunk, const StateSegment& segment,
-                      const at::Tensor& weights, const at::Tensor& gradient);
-  void update_wide(const UpdateSpan& stored, const UpdateContext& context, std::int64_t begin) const;
+  UpdateSpan span_of(const StateChunk& chunk, const StateSegment& part, const at::Tensor& weights,
+                     const at::Tensor& gradient) const;
+  void store(const UpdateSpan& wide, const UpdateSpan& stored, const StateSegment& part,
+             const UpdateContext& context) const;
 
   const Optimizer& optimizer_;
   StateLayout layout_;

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// What a core's cache holds beside gradients and weights; a GPU is kept busy, and its cache holds it.
+// Elements: a core's cache holds them next to gradients and weights; a GPU's cache holds them, and they keep it busy.
 constexpr std::int64_t host_span = std::int64_t{1} << 14, device_span = std::int64_t{1} << 21;
 
 bool is_wide(at::ScalarType stored) { return stored != at::kBFloat16 && stored != at::kShort; }
@@ -16,26 +16,28 @@ bool is_wide(const at::Tensor& stored) { return is_wide(stored.scalar_type()); }
 
 }  // namespace
 
-WideSpans::WideSpans(const std::vector<StateSpec>& stored)
-    : narrow_(
+WideSpans::WideSpans(const std::vector<StateSpec>& stored, const Optimizer& optimizer, at::Device device)
+    : optimizer_(optimizer),
+      device_(device),
+      narrow_(
           std::count_if(stored.begin(), stored.end(), [](const StateSpec& state) { return !is_wide(state.type); })) {}
 
-bool WideSpans::by_threads(const Optimizer& optimizer, at::DeviceType device) {
-  return device == at::kCPU && optimizer.passes() == 1;
+bool WideSpans::by_threads() const { return needed() && device_.is_cpu() && optimizer_.passes() == 1; }
+
+std::int64_t WideSpans::longest() const {
+  const std::int64_t own = optimizer_.longest_span(device_.type());
+  if (!needed() || optimizer_.passes() > 1) return own;
+  return std::min(own, device_.is_cpu() ? host_span : device_span);
 }
 
-std::int64_t WideSpans::longest(const Optimizer& optimizer, at::DeviceType device) {
-  const std::int64_t own = optimizer.longest_span(device);
-  if (optimizer.passes() > 1) return own;
-  return std::min(own, device == at::kCPU ? host_span : device_span);
-}
-
-void WideSpans::take(std::int64_t elements, bool by_threads, at::Device device) {
-  scratch_ = at::empty({by_threads ? at::get_num_threads() : 1, narrow_, elements},
-                       at::TensorOptions(at::kFloat).device(device));
+void WideSpans::take(std::int64_t elements) {
+  if (!needed()) return;
+  scratch_ = at::empty({by_threads() ? at::get_num_threads() : 1, narrow_, std::min(elements, longest())},
+                       at::TensorOptions(at::kFloat).device(device_));
 }
 
 UpdateSpan WideSpans::widen(const UpdateSpan& stored) const {
+  if (!needed()) return stored;
   const at::Tensor own = scratch_.select(0, scratch_.size(0) > 1 ? at::get_thread_num() : 0);
   std::int64_t used = 0;
   const auto scratch = [&](const at::Tensor& like) { return own.select(0, used++).narrow(0, 0, like.numel()); };

@@ -1,9 +1,7 @@
 #pragma once
 // The optimizer's step on a GPU without a host wait. Norm, clip factor, step count and the finite flag live in device
 // memory, where AdamW reads them. In a build without CUDA the functions of a device throw (cuda/absent.cpp).
-#include <ATen/core/Tensor.h>
-
-#include "zero/optim/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/update_span.h"
 
 namespace zero {
 
@@ -33,6 +31,6 @@ at::Tensor step_numbers(const StepFactors& factors);
 
 /// AdamW on device memory. Its states are the two moments, in fp32 or fp64. Step and gradient_scale come from
 /// `numbers`. Does nothing if they are not finite.
-void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, const at::Tensor& numbers);
+void device_adamw_update(const UpdateSpan& span, const StepFactors& factors, const at::Tensor& numbers);
 
 }  // namespace zero

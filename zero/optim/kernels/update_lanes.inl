@@ -1,18 +1,21 @@
 // The loop of an optimizer that treats each element by itself, over vectors of any combination of number types. For
 // kernels (base/simd/targets.h); included once per target, so the guard toggles.
-#if defined(ZERO_OFFLOAD_KERNELS_UPDATE_LANES_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef ZERO_OFFLOAD_KERNELS_UPDATE_LANES_INL
-#undef ZERO_OFFLOAD_KERNELS_UPDATE_LANES_INL
+#if defined(ZERO_OPTIM_KERNELS_UPDATE_LANES_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ZERO_OPTIM_KERNELS_UPDATE_LANES_INL
+#undef ZERO_OPTIM_KERNELS_UPDATE_LANES_INL
 #else
-#define ZERO_OFFLOAD_KERNELS_UPDATE_LANES_INL
+#define ZERO_OPTIM_KERNELS_UPDATE_LANES_INL
 #endif
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <type_traits>
 
 #include "base/numbers/half.h"
+#include "base/numbers/number_types.h"
 #include "base/simd/lanes.inl"
-#include "zero/optim/kernels/update_loop.h"
+#include "zero/optim/kernels/update_span.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
@@ -30,79 +33,85 @@ class Update {
  public:
   using D = hn::ScalableTag<State>;
   static constexpr std::int64_t lanes = simd::HWY_NAMESPACE::lanes_of<D>;
-  static constexpr int states_held = Rule<State>::states > 0 ? Rule<State>::states : 1;  // an array has an element
 
-  HWY_INLINE Update(const UpdatePointers<State>& at, const StepFactors& factors)
-      : at_(at), gradient_scale_(hn::Set(D(), static_cast<State>(factors.gradient_scale))), rule_(factors) {}
+  HWY_INLINE Update(const UpdateSpan& span, const StepFactors& factors)
+      : master_(static_cast<State*>(span.master.data_ptr())),
+        gradient_(static_cast<const G*>(span.gradient.const_data_ptr())),
+        gradient_scale_(hn::Set(D(), static_cast<State>(factors.gradient_scale))),
+        rule_(factors) {
+    for (int s = 0; s < states; ++s) states_[s] = static_cast<State*>(span.states[std::size_t(s)].data_ptr());
+    if constexpr (has_weights) weights_ = static_cast<W*>(span.weights.data_ptr());
+  }
 
+  bool weights_begin_a_line() const { return has_weights && reinterpret_cast<std::uintptr_t>(weights_) % 64 == 0; }
+
+  /// A vector, from element `i` on.
   template <Writes writes>
   HWY_INLINE void operator()(std::int64_t i) const {
     using simd::HWY_NAMESPACE::load;
     using simd::HWY_NAMESPACE::store;
     const D d;
-    const auto g = hn::Mul(load(d, static_cast<const G*>(at_.gradient) + i), gradient_scale_);
-    hn::Vec<D> states[states_held];
-    for (int s = 0; s < Rule<State>::states; ++s) states[s] = load(d, at_.states[s] + i);
-    auto p = load(d, at_.master + i);
-    rule_(g, p, states);
-    for (int s = 0; s < Rule<State>::states; ++s) store(d, states[s], at_.states[s] + i);
-    store(d, p, at_.master + i);
-    if constexpr (!std::is_void_v<W>) {
-      W* weights = static_cast<W*>(at_.weights) + i;
+    const auto g = hn::Mul(load(d, gradient_ + i), gradient_scale_);
+    hn::Vec<D> held[states_held];
+    for (int s = 0; s < states; ++s) held[s] = load(d, states_[s] + i);
+    auto p = load(d, master_ + i);
+    rule_(g, p, held);
+    for (int s = 0; s < states; ++s) store(d, held[s], states_[s] + i);
+    store(d, p, master_ + i);
+    if constexpr (has_weights) {
       if constexpr (writes == Writes::past_caches)
-        simd::HWY_NAMESPACE::stream(d, p, weights);
+        simd::HWY_NAMESPACE::stream(d, p, weights_ + i);
       else
-        store(d, p, weights);
+        store(d, p, weights_ + i);
     }
   }
 
+  /// The n elements from `i` on, fewer than a vector has lanes: the same operations on copies.
+  void rest(std::int64_t i, std::int64_t n) const {
+    State master[lanes] = {}, held[states_held][lanes] = {};
+    G gradient[lanes] = {};
+    [[maybe_unused]] std::conditional_t<has_weights, W, State> weights[lanes];
+    std::copy_n(master_ + i, n, master);
+    std::copy_n(gradient_ + i, n, gradient);
+    Update copies = *this;
+    copies.master_ = master;
+    copies.gradient_ = gradient;
+    for (int s = 0; s < states; ++s) copies.states_[s] = std::copy_n(states_[s] + i, n, held[s]) - n;
+    if constexpr (has_weights) copies.weights_ = weights;
+    copies.template operator()<Writes::cached>(0);
+    std::copy_n(master, n, master_ + i);
+    for (int s = 0; s < states; ++s) std::copy_n(held[s], n, states_[s] + i);
+    if constexpr (has_weights) std::copy_n(weights, n, weights_ + i);
+  }
+
  private:
-  UpdatePointers<State> at_;
+  static constexpr bool has_weights = !std::is_void_v<W>;
+  static constexpr int states = Rule<State>::states, states_held = states > 0 ? states : 1;  // an array has an element
+
+  State* master_;
+  std::array<State*, states_held> states_{};
+  const G* gradient_;
+  W* weights_ = nullptr;
   hn::Vec<D> gradient_scale_;
   Rule<State> rule_;
 };
 
-/// Fewer elements than a vector has lanes: the same operations on copies.
 template <template <class> class Rule, class State, class G, class W>
-void update_rest(const UpdatePointers<State>& at, const StepFactors& factors, std::int64_t n) {
-  using Weight = std::conditional_t<std::is_void_v<W>, State, W>;
+void update(const UpdateSpan& span, const StepFactors& factors, std::int64_t begin, std::int64_t end, bool stream) {
+  const Update<Rule, State, G, W> step(span, factors);
   constexpr std::int64_t lanes = Update<Rule, State, G, W>::lanes;
-  constexpr int states = Rule<State>::states;
-  State master[lanes] = {}, held[Update<Rule, State, G, W>::states_held][lanes] = {};
-  G gradient[lanes] = {};
-  Weight weights[lanes];
-  std::copy_n(at.master, n, master);
-  UpdatePointers<State> copies{master, {}, gradient, weights};
-  for (int s = 0; s < states; ++s) copies.states[s] = std::copy_n(at.states[s], n, held[s]) - n;
-  std::copy_n(static_cast<const G*>(at.gradient), n, gradient);
-  Update<Rule, State, G, W>(copies, factors).template operator()<Writes::cached>(0);
-  std::copy_n(master, n, at.master);
-  for (int s = 0; s < states; ++s) std::copy_n(held[s], n, at.states[s]);
-  if constexpr (!std::is_void_v<W>) std::copy_n(weights, n, static_cast<W*>(at.weights));
-}
-
-template <template <class> class Rule, class State, class G, class W>
-void update(const UpdatePointers<State>& at, const StepFactors& factors, std::int64_t n, bool stream) {
-  const Update<Rule, State, G, W> step(at, factors);
-  constexpr std::int64_t lanes = Update<Rule, State, G, W>::lanes;
-  std::int64_t i = 0;
-  if (stream && !std::is_void_v<W> && reinterpret_cast<std::uintptr_t>(at.weights) % 64 == 0) {
-    for (; i + lanes <= n; i += lanes) step.template operator()<Writes::past_caches>(i);
+  std::int64_t i = begin;
+  if (stream && step.weights_begin_a_line()) {
+    for (; i + lanes <= end; i += lanes) step.template operator()<Writes::past_caches>(i);
     hwy::FlushStream();
   } else {
-    for (; i + lanes <= n; i += lanes) step.template operator()<Writes::cached>(i);
+    for (; i + lanes <= end; i += lanes) step.template operator()<Writes::cached>(i);
   }
-  if (i == n) return;
-  const auto moved = [i]<class T>(T* pointer) { return pointer + i; };
-  void* weights = nullptr;
-  if constexpr (!std::is_void_v<W>) weights = moved(static_cast<W*>(at.weights));
-  UpdatePointers<State> rest{moved(at.master), {}, moved(static_cast<const G*>(at.gradient)), weights};
-  for (int s = 0; s < Rule<State>::states; ++s) rest.states[s] = moved(at.states[s]);
-  update_rest<Rule, State, G, W>(rest, factors, n - i);
+  if (i < end) step.rest(i, end - i);
 }
 
 template <template <class> class Rule, class G>
-UpdateLoop<float> loop_fp32(std::optional<Number> weights) {
+UpdateLoop loop_fp32(std::optional<Number> weights) {
   if (!weights) return update<Rule, float, G, void>;
   if (*weights == Number::fp32) return update<Rule, float, G, float>;
   if (*weights == Number::bf16) return update<Rule, float, G, Bf16>;
@@ -111,20 +120,25 @@ UpdateLoop<float> loop_fp32(std::optional<Number> weights) {
 }
 
 template <template <class> class Rule, class G>
-UpdateLoop<double> loop_fp64(std::optional<Number> weights) {
+UpdateLoop loop_fp64(std::optional<Number> weights) {
   if (!weights) return update<Rule, double, G, void>;
   if (*weights == Number::fp32) return update<Rule, double, G, float>;
   if (*weights == Number::fp64) return update<Rule, double, G, double>;
   return nullptr;
 }
 
-/// The loops of a rule on this processor.
+/// The rule's loop on this processor for the span's types; null: it has none.
 template <template <class> class Rule>
-UpdateLoops loops_of(Number gradient, std::optional<Number> weights) {
-  if (gradient == Number::fp32) return {loop_fp32<Rule, float>(weights), loop_fp64<Rule, float>(weights)};
-  if (gradient == Number::bf16) return {loop_fp32<Rule, Bf16>(weights), nullptr};
-  if (gradient == Number::fp16) return {loop_fp32<Rule, Fp16>(weights), nullptr};
-  return {nullptr, loop_fp64<Rule, double>(weights)};
+UpdateLoop loop_of(const UpdateSpan& span) {
+  const Number state = number_of(span.master.scalar_type()), gradient = number_of(span.gradient.scalar_type());
+  std::optional<Number> weights;
+  if (span.weights.defined()) weights = number_of(span.weights.scalar_type());
+  if (state == Number::fp32 && gradient == Number::fp32) return loop_fp32<Rule, float>(weights);
+  if (state == Number::fp32 && gradient == Number::bf16) return loop_fp32<Rule, Bf16>(weights);
+  if (state == Number::fp32 && gradient == Number::fp16) return loop_fp32<Rule, Fp16>(weights);
+  if (state == Number::fp64 && gradient == Number::fp32) return loop_fp64<Rule, float>(weights);
+  if (state == Number::fp64 && gradient == Number::fp64) return loop_fp64<Rule, double>(weights);
+  return nullptr;
 }
 
 }  // namespace

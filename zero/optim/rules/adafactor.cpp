@@ -52,12 +52,11 @@ struct Block {
   }
 };
 
-/// Blocks as large as they can be, from the first of the n elements on.
-void for_each_block(const TensorPart& part, std::int64_t n, const std::function<void(const Block&)>& visit) {
-  const Matrices tensor(part.shape);
-  const std::int64_t size = tensor.rows * tensor.cols;
+/// Blocks as large as they can be, from the span's first element on.
+void for_each_block(const UpdateSpan& span, const Matrices& tensor, const std::function<void(const Block&)>& visit) {
+  const std::int64_t size = tensor.rows * tensor.cols, n = span.master.numel();
   for (std::int64_t done = 0; done < n;) {
-    const std::int64_t at = part.begin + done, inside = at % size, left = n - done;
+    const std::int64_t at = span.begin + done, inside = at % size, left = n - done;
     Block block{done, at / size, inside / tensor.cols, inside % tensor.cols};
     block.cols = std::min(tensor.cols - block.col, left);
     if (block.col == 0 && left >= tensor.cols) block.rows = std::min(tensor.rows - block.row, left / tensor.cols);
@@ -104,7 +103,7 @@ class Adafactor final : public ComposedOptimizer {
   int passes() const override { return 3; }
   bool writes_states(int pass) const override { return pass == 2; }
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
-  void conclude(int pass, const StepFactors& factors, Statistics& statistics) const override;
+  void conclude(const UpdateContext& context) const override;
 
  private:
   static void add_squares(const UpdateSpan& span, const UpdateContext& context);
@@ -115,32 +114,32 @@ class Adafactor final : public ComposedOptimizer {
 void Adafactor::update(const UpdateSpan& span, const UpdateContext& context) const {
   if (context.pass == 0) return add_squares(span, context);
   const at::Tensor step = step_of(span, context);
-  const at::Tensor sums = context.statistics->sums(context.part.tensor);
+  const auto& shape = context.statistics->shape(span.tensor);
   if (context.pass == 1) {
-    sums[moments_of(context.part.shape)] += ordered_sum(step.square());
+    const at::Tensor sums = context.statistics->sums(span.tensor);
+    sums[moments_of(shape)] += ordered_sum(step.square());
     return;
   }
-  const StepFactors& f = context.factors;
-  const double rate = std::min(f.lr, 1 / std::sqrt(double(f.step)));
-  const at::Tensor scale = Kept(context.statistics->kept(context.part.tensor), context.part.shape).scale;
-  span.master.mul_(1 - f.lr * f.weight_decay).sub_(step * (scale * rate));
+  const double rate = std::min(context.lr, 1 / std::sqrt(double(context.step)));
+  const at::Tensor scale = Kept(context.statistics->kept(span.tensor), shape).scale;
+  span.master.mul_(1 - context.lr * context.weight_decay).sub_(step * (scale * rate));
   write_weights(span);
 }
 
 void Adafactor::add_squares(const UpdateSpan& span, const UpdateContext& context) {
-  const at::Tensor squares = scaled_gradient(span, context.factors).square_();
-  const at::Tensor sums = context.statistics->sums(context.part.tensor);
-  const auto& shape = context.part.shape;
+  const at::Tensor squares = scaled_gradient(span, context).square_();
+  const at::Tensor sums = context.statistics->sums(span.tensor);
+  const auto& shape = context.statistics->shape(span.tensor);
   const std::int64_t moments = moments_of(shape);
   sums[moments] += ordered_sum(span.master.square());
   if (!is_factored(shape)) {
-    sums.narrow(0, context.part.begin, squares.numel()) += squares;
+    sums.narrow(0, span.begin, squares.numel()) += squares;
     return;
   }
   const Matrices tensor(shape);
   const std::int64_t rows = tensor.count * tensor.rows;
   const at::Tensor by_row = sums.narrow(0, 0, rows), by_col = sums.narrow(0, rows, moments - rows);
-  for_each_block(context.part, squares.numel(), [&](const Block& block) {
+  for_each_block(span, tensor, [&](const Block& block) {
     const at::Tensor values = block.of(squares);
     block.of_rows(by_row, tensor) += values.sum(2, false, at::kDouble);
     block.of_cols(by_col, tensor) += values.sum(1, false, at::kDouble);
@@ -149,17 +148,17 @@ void Adafactor::add_squares(const UpdateSpan& span, const UpdateContext& context
 
 // Before it is scaled: the gradient over the root of its estimated second moment.
 at::Tensor Adafactor::step_of(const UpdateSpan& span, const UpdateContext& context) {
-  const auto& shape = context.part.shape;
-  const Kept kept(context.statistics->kept(context.part.tensor), shape);
-  const at::Tensor step = scaled_gradient(span, context.factors);
+  const auto& shape = context.statistics->shape(span.tensor);
+  const Kept kept(context.statistics->kept(span.tensor), shape);
+  const at::Tensor step = scaled_gradient(span, context);
   const at::ScalarType type = step.scalar_type();
   const double eps =
       type == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const auto root = [&](const at::Tensor& moment) { return moment.clamp_min(eps * eps).rsqrt_().to(type); };
-  if (!is_factored(shape)) return step.mul_(root(kept.cols.narrow(0, context.part.begin, step.numel())));
+  if (!is_factored(shape)) return step.mul_(root(kept.cols.narrow(0, span.begin, step.numel())));
   const Matrices tensor(shape);
   const at::Tensor means = kept.means.clamp_min(eps);
-  for_each_block(context.part, step.numel(), [&](const Block& block) {
+  for_each_block(span, tensor, [&](const Block& block) {
     const at::Tensor mean = means.narrow(0, block.matrix, block.matrices).unsqueeze(1),
                      rows = block.of_rows(kept.rows, tensor) / mean, cols = block.of_cols(kept.cols, tensor);
     block.of(step).mul_(root(rows.to(type).unsqueeze(2) * cols.to(type).unsqueeze(1)));
@@ -167,7 +166,8 @@ at::Tensor Adafactor::step_of(const UpdateSpan& span, const UpdateContext& conte
   return step;
 }
 
-void Adafactor::conclude(int pass, const StepFactors& factors, Statistics& statistics) const {
+void Adafactor::conclude(const UpdateContext& context) const {
+  const Statistics& statistics = *context.statistics;
   for (int t = 0; t < statistics.tensors(); ++t) {
     const auto& shape = statistics.shape(t);
     const Matrices m(shape);
@@ -175,10 +175,10 @@ void Adafactor::conclude(int pass, const StepFactors& factors, Statistics& stati
     const Kept kept(statistics.kept(t), shape);
     const at::Tensor sums = statistics.sums(t);
     const at::Tensor mean_square = sums[moments_of(shape)] / double(m.numel());
-    if (pass == 0) {
-      keep_moments(sums, m, std::pow(double(factors.step), beta2_decay), kept);
+    if (context.pass == 0) {
+      keep_moments(sums, m, std::pow(double(context.step), beta2_decay), kept);
       kept.scale.copy_(mean_square.sqrt().clamp_min_(smallest_scale));
-    } else if (pass == 1) {
+    } else if (context.pass == 1) {
       kept.scale.div_(mean_square.sqrt().div_(clip_threshold).clamp_min_(1.0));
     }
   }

@@ -47,7 +47,7 @@ class AdamW {
   Vec keep_, one_minus_beta1_, beta2_, one_minus_beta2_, step_size_, inverse_root_bias2_, eps_;
 };
 
-UpdateLoops adamw_loops(Number gradient, std::optional<Number> weights) { return loops_of<AdamW>(gradient, weights); }
+UpdateLoop adamw_loop(const UpdateSpan& span) { return loop_of<AdamW>(span); }
 
 }  // namespace
 }  // namespace zero::HWY_NAMESPACE
@@ -56,7 +56,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zero {
 
-HWY_EXPORT(adamw_loops);
+HWY_EXPORT(adamw_loop);
 
 namespace {
 
@@ -67,13 +67,9 @@ class AdamW final : public ElementwiseOptimizer {
 
  private:
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-  ChooseLoops loops() const override {
-    return [](Number gradient, std::optional<Number> weights) {
-      return HWY_DYNAMIC_DISPATCH(adamw_loops)(gradient, weights);
-    };
-  }
+  UpdateLoop loop(const UpdateSpan& span) const override { return HWY_DYNAMIC_DISPATCH(adamw_loop)(span); }
   void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
-    device_adamw_update(flat_span(span), context.factors, *context.numbers);
+    device_adamw_update(span, context, *context.numbers);
   }
 };
 

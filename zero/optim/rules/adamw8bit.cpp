@@ -5,15 +5,13 @@
 // than 4096 elements are AdamW's, as bitsandbytes has it, and so is what lies beside others in a fused parameter without
 // beginning with a block.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/numbers/number_types.h"
 #include "offload/quantized/block8.h"
-#include "zero/optim/optimizer_table.h"
 #include "zero/optim/rules/adamw8bit_loop.h"
 #include "zero/optim/rules/elementwise.h"
 
@@ -67,9 +65,30 @@ S widened(G x) {
     return S(to_float(x));
 }
 
-class AdamW8bit final : public Optimizer {
+/// An UpdateLoop for masters in S and any other types, one block after the other.
+template <class S>
+void update_in_turn(const UpdateSpan& span, const StepFactors& factors, std::int64_t begin, std::int64_t end, bool) {
+  const AdamW8bitFactors<S> constants(factors);
+  S* master = span.master.data_ptr<S>();
+  std::uint8_t *codes1 = span.states[0].data_ptr<std::uint8_t>(), *codes2 = span.states[1].data_ptr<std::uint8_t>();
+  float *scales1 = span.states[2].data_ptr<float>(), *scales2 = span.states[3].data_ptr<float>();
+  with_float_type(number_of(span.gradient.scalar_type()), [&]<class G>(G) {
+    const auto* gradient = static_cast<const G*>(span.gradient.const_data_ptr());
+    std::array<S, block8> wide;
+    for (std::int64_t at = begin; at < end; at += block8) {
+      const std::int64_t count = std::min(block8, end - at), block = at / block8;
+      for (std::int64_t i = 0; i < count; ++i) wide[std::size_t(i)] = widened<G, S>(gradient[at + i]);
+      update_block(master + at, wide.data(), {signed_map(), codes1 + at, scales1 + block},
+                   {unsigned_map(), codes2 + at, scales2 + block}, count, constants);
+    }
+  });
+  if (span.weights.defined())
+    span.weights.narrow(0, begin, end - begin).copy_(span.master.narrow(0, begin, end - begin));
+}
+
+class AdamW8bit final : public ElementwiseOptimizer {
  public:
-  using Optimizer::Optimizer;
+  using ElementwiseOptimizer::ElementwiseOptimizer;
 
   bool takes(const TensorTraits& tensor) const override {
     std::int64_t numel = 1;
@@ -86,42 +105,16 @@ class AdamW8bit final : public Optimizer {
     return std::int64_t{1} << (device == at::kCPU ? 40 : 22);
   }
 
-  void update(const UpdateSpan& span, const UpdateContext& context) const override {
-    if (span.master.is_cpu() && run_adamw8bit(flat_span(span), context.factors)) return;
-    if (!span.master.is_cpu())
-      composed_adamw8bit(span, context.factors);
-    else if (span.master.scalar_type() == at::kDouble)
-      update_on_host<double>(span, context.factors);
-    else
-      update_on_host<float>(span, context.factors);
+ private:
+  UpdateLoop loop(const UpdateSpan& span) const override {
+    if (const UpdateLoop vectors = adamw8bit_loop(span)) return vectors;
+    return span.master.scalar_type() == at::kDouble ? update_in_turn<double> : update_in_turn<float>;
+  }
+  void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
+    composed_adamw8bit(span, context);
     write_weights(span);
   }
-
- private:
-  template <class S>
-  static void update_on_host(const UpdateSpan& span, const StepFactors& factors);
 };
-
-template <class S>
-void AdamW8bit::update_on_host(const UpdateSpan& span, const StepFactors& factors) {
-  const AdamW8bitFactors<S> constants(factors);
-  const std::int64_t n = span.master.numel();
-  S* master = span.master.data_ptr<S>();
-  std::uint8_t *codes1 = span.states[0].data_ptr<std::uint8_t>(), *codes2 = span.states[1].data_ptr<std::uint8_t>();
-  float *scales1 = span.states[2].data_ptr<float>(), *scales2 = span.states[3].data_ptr<float>();
-  with_float_type(number_of(span.gradient.scalar_type()), [&]<class G>(G) {
-    const auto* gradient = static_cast<const G*>(span.gradient.const_data_ptr());
-    at::parallel_for(0, (n + block8 - 1) / block8, 64, [&](std::int64_t begin, std::int64_t end) {
-      std::array<S, block8> wide;
-      for (std::int64_t b = begin; b < end; ++b) {
-        const std::int64_t at = b * block8, count = std::min(block8, n - at);
-        for (std::int64_t i = 0; i < count; ++i) wide[std::size_t(i)] = widened<G, S>(gradient[at + i]);
-        update_block(master + at, wide.data(), {signed_map(), codes1 + at, scales1 + b},
-                     {unsigned_map(), codes2 + at, scales2 + b}, count, constants);
-      }
-    });
-  });
-}
 
 }  // namespace
 

@@ -1,8 +1,7 @@
 #include "zero/optim/rules/adamw8bit_loop.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/numbers/number_types.h"
@@ -27,10 +26,6 @@ struct CodedPointers {
   const G* gradient;
   W* weights;
 };
-
-/// Updates the blocks from `begin` to `end`. `stream`: weights are written past the caches.
-using AdamW8bitLoop = void (*)(const OptimizerSpan& span, const AdamW8bitFactors<float>& factors, std::int64_t begin,
-                               std::int64_t end, bool stream);
 
 }  // namespace
 }  // namespace zero
@@ -119,34 +114,42 @@ void update_rest(const AdamW8bitBlocks<G, W>& update, const CodedPointers<G, W>&
 }
 
 template <class G, class W>
-void update_blocks(const OptimizerSpan& span, const AdamW8bitFactors<float>& factors, std::int64_t begin,
-                   std::int64_t end, bool stream) {
-  const auto pointers = [&](std::int64_t b) {
-    const std::int64_t i = b * block8;
-    CodedPointers<G, W> at{static_cast<float*>(span.master) + i,
-                           static_cast<std::uint8_t*>(span.states[0]) + i,
-                           static_cast<std::uint8_t*>(span.states[1]) + i,
-                           static_cast<float*>(span.states[2]) + b,
-                           static_cast<float*>(span.states[3]) + b,
-                           static_cast<const G*>(span.gradient) + i,
-                           nullptr};
-    if constexpr (!std::is_void_v<W>) at.weights = static_cast<W*>(span.weights) + i;
+CodedPointers<G, W> pointers_of(const UpdateSpan& span) {
+  CodedPointers<G, W> at{static_cast<float*>(span.master.data_ptr()),
+                         static_cast<std::uint8_t*>(span.states[0].data_ptr()),
+                         static_cast<std::uint8_t*>(span.states[1].data_ptr()),
+                         static_cast<float*>(span.states[2].data_ptr()),
+                         static_cast<float*>(span.states[3].data_ptr()),
+                         static_cast<const G*>(span.gradient.const_data_ptr()),
+                         nullptr};
+  if constexpr (!std::is_void_v<W>) at.weights = static_cast<W*>(span.weights.data_ptr());
+  return at;
+}
+
+template <class G, class W>
+void update_blocks(const UpdateSpan& span, const StepFactors& factors, std::int64_t begin, std::int64_t end,
+                   bool stream) {
+  const CodedPointers<G, W> first = pointers_of<G, W>(span);
+  const auto from = [&](std::int64_t i) {
+    const std::int64_t b = i / block8;
+    CodedPointers<G, W> at{first.master + i,  first.codes1 + i,   first.codes2 + i, first.scales1 + b,
+                           first.scales2 + b, first.gradient + i, nullptr};
+    if constexpr (!std::is_void_v<W>) at.weights = first.weights + i;
     return at;
   };
-  const AdamW8bitBlocks<G, W> update(factors);
-  const std::int64_t whole = std::min(end, span.n / block8);
-  std::int64_t b = begin;
-  if (stream && !std::is_void_v<W> && reinterpret_cast<std::uintptr_t>(span.weights) % 64 == 0) {
-    for (; b < whole; ++b) update.template operator()<true>(pointers(b));
+  const AdamW8bitBlocks<G, W> update{AdamW8bitFactors<float>(factors)};
+  std::int64_t i = begin;
+  if (stream && !std::is_void_v<W> && reinterpret_cast<std::uintptr_t>(first.weights) % 64 == 0) {
+    for (; i + block8 <= end; i += block8) update.template operator()<true>(from(i));
     hwy::FlushStream();
   } else {
-    for (; b < whole; ++b) update.template operator()<false>(pointers(b));
+    for (; i + block8 <= end; i += block8) update.template operator()<false>(from(i));
   }
-  if (b < end) update_rest(update, pointers(b), span.n - b * block8);
+  if (i < end) update_rest(update, from(i), end - i);
 }
 
 template <class G>
-AdamW8bitLoop loop_for(std::optional<Number> weights) {
+UpdateLoop loop_for(std::optional<Number> weights) {
   if (!weights) return update_blocks<G, void>;
   if (*weights == Number::fp32) return update_blocks<G, float>;
   if (*weights == Number::bf16) return update_blocks<G, Bf16>;
@@ -154,7 +157,11 @@ AdamW8bitLoop loop_for(std::optional<Number> weights) {
   return nullptr;
 }
 
-AdamW8bitLoop adamw8bit_loop(Number gradient, std::optional<Number> weights) {
+UpdateLoop loop_of_codes(const UpdateSpan& span) {
+  if (span.master.scalar_type() != at::kFloat) return nullptr;
+  std::optional<Number> weights;
+  if (span.weights.defined()) weights = number_of(span.weights.scalar_type());
+  const Number gradient = number_of(span.gradient.scalar_type());
   if (gradient == Number::fp32) return loop_for<float>(weights);
   if (gradient == Number::bf16) return loop_for<Bf16>(weights);
   if (gradient == Number::fp16) return loop_for<Fp16>(weights);
@@ -168,21 +175,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zero {
 
-HWY_EXPORT(adamw8bit_loop);
+HWY_EXPORT(loop_of_codes);
 
-bool run_adamw8bit(const OptimizerSpan& span, const StepFactors& factors) {
-  constexpr std::int64_t grain = 128;
-  // Smaller weights may still be in the caches when they are used.
-  constexpr std::int64_t stream_elements = std::int64_t{1} << 22;
-  const auto weights = span.weights ? std::optional(number_of(span.weight_type)) : std::nullopt;
-  const AdamW8bitLoop loop = HWY_DYNAMIC_DISPATCH(adamw8bit_loop)(number_of(span.gradient_type), weights);
-  if (span.state_type != c10::kFloat || !loop) return false;
-  const AdamW8bitFactors<float> constants(factors);
-  at::parallel_for(0, (span.n + block8 - 1) / block8, grain, [&](std::int64_t begin, std::int64_t end) {
-    loop(span, constants, begin, end, span.n >= stream_elements);
-  });
-  return true;
-}
+UpdateLoop adamw8bit_loop(const UpdateSpan& span) { return HWY_DYNAMIC_DISPATCH(loop_of_codes)(span); }
 
 }  // namespace zero
 #endif

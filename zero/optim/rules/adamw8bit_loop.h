@@ -3,11 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "zero/optim/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/update_span.h"
 
 namespace zero {
-
-struct UpdateSpan;
 
 /// A step's constants, for masters of type S.
 template <class S>
@@ -27,12 +25,12 @@ struct AdamW8bitFactors {
   }
 };
 
-/// The states of `span` are exp_avg_codes, exp_avg_sq_codes, exp_avg_scales and exp_avg_sq_scales; its first element
-/// begins a block. False, and nothing is done, for a combination of types that there is no loop for. The same bits for
-/// any kind of processor and number of threads.
-bool run_adamw8bit(const OptimizerSpan& span, const StepFactors& factors);
+/// The loop of vectors for the types of a span with the states exp_avg_codes, exp_avg_sq_codes, exp_avg_scales and
+/// exp_avg_sq_scales, whose first element begins a block; null: there is none. The same bits for any kind of processor
+/// and number of threads.
+UpdateLoop adamw8bit_loop(const UpdateSpan& span);
 
-/// The same by LibTorch's operations, on any device, but for the weights beside the master.
+/// The same by LibTorch's operations, on any device. Leaves the weights beside the master as they are.
 void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors);
 
 }  // namespace zero

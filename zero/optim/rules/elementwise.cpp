@@ -1,10 +1,20 @@
 #include "zero/optim/rules/elementwise.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
+namespace {
+
+// Smaller weights may still be in the caches when they are used.
+constexpr std::int64_t stream_elements = std::int64_t{1} << 22;
+
+}  // namespace
 
 std::vector<StateSpec> ElementwiseOptimizer::states(at::ScalarType master) const {
   std::vector<StateSpec> specs;
@@ -12,22 +22,18 @@ std::vector<StateSpec> ElementwiseOptimizer::states(at::ScalarType master) const
   return specs;
 }
 
-OptimizerSpan flat_span(const UpdateSpan& span) {
-  ZERO_CHECK(!span.weights.defined() || span.weights.is_contiguous(), "spans are contiguous");
-  OptimizerSpan flat{.master = span.master.data_ptr(),
-                     .state_type = span.master.scalar_type(),
-                     .gradient = span.gradient.const_data_ptr(),
-                     .gradient_type = span.gradient.scalar_type(),
-                     .weights = span.weights.defined() ? span.weights.data_ptr() : nullptr,
-                     .weight_type = span.weights.defined() ? span.weights.scalar_type() : span.master.scalar_type(),
-                     .n = span.master.numel()};
-  for (std::size_t s = 0; s < span.states.size(); ++s) flat.states.at(s) = span.states[s].data_ptr();
-  return flat;
-}
-
 void ElementwiseOptimizer::update(const UpdateSpan& span, const UpdateContext& context) const {
-  if (span.master.is_cpu()) return run_update(flat_span(span), context.factors, loops());
-  update_composed(span, context);
+  ZERO_CHECK(!span.weights.defined() || span.weights.is_contiguous(), "spans are contiguous");
+  if (!span.master.is_cpu()) return update_composed(span, context);
+  ZERO_CHECK(context.step >= 1, "steps are counted from 1");
+  const UpdateLoop update_part = loop(span);
+  ZERO_CHECK(update_part, text(name(), " with states in ", span.master.scalar_type(), " takes no gradients in ",
+                               span.gradient.scalar_type(), " with weights in ",
+                               (span.weights.defined() ? span.weights : span.master).scalar_type()));
+  const std::int64_t n = span.master.numel();
+  at::parallel_for(0, (n + update_grain - 1) / update_grain, 1, [&](std::int64_t first, std::int64_t last) {
+    update_part(span, context, first * update_grain, std::min(last * update_grain, n), n >= stream_elements);
+  });
 }
 
 }  // namespace zero

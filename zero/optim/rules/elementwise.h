@@ -1,7 +1,6 @@
 #pragma once
-// ElementwiseOptimizer: the base of rules that treat each element by itself and have a loop of vectors
-// (zero/optim/kernels/update_lanes.inl) for the CPU.
-#include "zero/optim/kernels/update_loop.h"
+// ElementwiseOptimizer: the base of rules that treat each element, or each block of them, by itself and have a loop for
+// the CPU (zero/optim/kernels/update_lanes.inl).
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -16,16 +15,16 @@ class ElementwiseOptimizer : public Optimizer {
   }
   /// All states are of the master's type.
   std::vector<StateSpec> states(at::ScalarType master) const override;
+  /// In host memory runs the loop on all threads. The bits do not depend on the kind of processor, the number of threads
+  /// or the cut into spans. Throws InternalError for types that the rule has no loop for.
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
 
  protected:
-  virtual std::vector<std::string> state_names() const = 0;
-  virtual ChooseLoops loops() const = 0;
+  virtual std::vector<std::string> state_names() const { return {}; }
+  /// The best loop of this machine for the span's types; null: there is none.
+  virtual UpdateLoop loop(const UpdateSpan& span) const = 0;
   /// The same on a GPU, the weights included.
   virtual void update_composed(const UpdateSpan& span, const UpdateContext& context) const = 0;
 };
-
-/// A span's memory, for loops.
-OptimizerSpan flat_span(const UpdateSpan& span);
 
 }  // namespace zero

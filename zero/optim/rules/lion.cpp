@@ -43,7 +43,7 @@ class Lion {
   Vec keep_, lr_, beta1_, one_minus_beta1_, beta2_, one_minus_beta2_;
 };
 
-UpdateLoops lion_loops(Number gradient, std::optional<Number> weights) { return loops_of<Lion>(gradient, weights); }
+UpdateLoop lion_loop(const UpdateSpan& span) { return loop_of<Lion>(span); }
 
 }  // namespace
 }  // namespace zero::HWY_NAMESPACE
@@ -52,7 +52,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zero {
 
-HWY_EXPORT(lion_loops);
+HWY_EXPORT(lion_loop);
 
 namespace {
 
@@ -62,16 +62,12 @@ class Lion final : public ElementwiseOptimizer {
 
  private:
   std::vector<std::string> state_names() const override { return {"exp_avg"}; }
-  ChooseLoops loops() const override {
-    return [](Number gradient, std::optional<Number> weights) {
-      return HWY_DYNAMIC_DISPATCH(lion_loops)(gradient, weights);
-    };
-  }
+  UpdateLoop loop(const UpdateSpan& span) const override { return HWY_DYNAMIC_DISPATCH(lion_loop)(span); }
   void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
-    const StepFactors& f = context.factors;
-    const at::Tensor g = scaled_gradient(span, f), &m = span.states[0];
-    span.master.mul_(1 - f.lr * f.weight_decay).sub_((m * f.beta1).add_(g, 1 - f.beta1).sign_(), f.lr);
-    m.mul_(f.beta2).add_(g, 1 - f.beta2);
+    const at::Tensor g = scaled_gradient(span, context), &m = span.states[0];
+    span.master.mul_(1 - context.lr * context.weight_decay)
+        .sub_((m * context.beta1).add_(g, 1 - context.beta1).sign_(), context.lr);
+    m.mul_(context.beta2).add_(g, 1 - context.beta2);
     write_weights(span);
   }
 };

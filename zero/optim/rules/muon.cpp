@@ -29,16 +29,16 @@ class Muon final : public ComposedOptimizer {
 
   int passes() const override { return 2; }
   void update(const UpdateSpan& span, const UpdateContext& context) const override {
-    const StepFactors& f = context.factors;
     if (context.pass == 0) {
-      const at::Tensor gradient = scaled_gradient(span, f);
-      const at::Tensor& momentum = span.states[0].lerp_(gradient, 1 - f.momentum);
-      direction_in(span.gradient).copy_(f.nesterov ? gradient.lerp_(momentum, f.momentum) : momentum);
+      const at::Tensor gradient = scaled_gradient(span, context);
+      const at::Tensor& momentum = span.states[0].lerp_(gradient, 1 - context.momentum);
+      direction_in(span.gradient).copy_(context.nesterov ? gradient.lerp_(momentum, context.momentum) : momentum);
       return;
     }
-    const auto& shape = context.part.shape;
-    const double rate = f.lr * std::sqrt(std::max(1.0, double(shape[0]) / double(shape[1])));
-    span.master.mul_(1 - f.lr * f.weight_decay).sub_(direction_in(span.gradient).to(span.master.scalar_type()), rate);
+    const auto& shape = context.statistics->shape(span.tensor);
+    const double rate = context.lr * std::sqrt(std::max(1.0, double(shape[0]) / double(shape[1])));
+    const at::Tensor direction = direction_in(span.gradient).to(span.master.scalar_type());
+    span.master.mul_(1 - context.lr * context.weight_decay).sub_(direction, rate);
     write_weights(span);
   }
 

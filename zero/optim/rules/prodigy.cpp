@@ -40,12 +40,11 @@ class Prodigy final : public ComposedOptimizer {
 
   int passes() const override { return 2; }
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
-  void conclude(int pass, const StepFactors& factors, Statistics& statistics) const override;
+  void conclude(const UpdateContext& context) const override;
 
-  std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
-                                                     const Statistics& statistics) const override {
-    const double d = Kept(statistics.kept_of_run()).d.item<double>();
-    return {{"d", d}, {"d_lr", d * factors.lr}};
+  std::vector<std::pair<std::string, double>> report(const UpdateContext& context) const override {
+    const double d = Kept(context.statistics->kept_of_run()).d.item<double>();
+    return {{"d", d}, {"d_lr", d * context.own_lr}};
   }
 
  private:
@@ -55,22 +54,21 @@ class Prodigy final : public ComposedOptimizer {
     return std::sqrt(1 - std::pow(f.beta2, step)) / (1 - std::pow(f.beta1, step));
   }
   // Groups with rates of their own share one d.
-  double rate(const UpdateContext& context) const { return context.own_lr * bias_correction(context.factors); }
+  double rate(const UpdateContext& context) const { return context.own_lr * bias_correction(context); }
   void take_in(const UpdateSpan& span, const UpdateContext& context) const;
 };
 
 void Prodigy::update(const UpdateSpan& span, const UpdateContext& context) const {
   if (context.pass == 0) return take_in(span, context);
-  const StepFactors& f = context.factors;
   const Kept kept(context.statistics->kept_of_run());
-  const at::Tensor step = kept.before * (f.lr * bias_correction(f));
-  const at::Tensor denominator = span.states[exp_avg_sq].sqrt().add_(kept.d * f.eps);
-  span.master.mul_(1 - step * f.weight_decay).sub_((span.states[exp_avg] / denominator).mul_(step));
+  const at::Tensor step = kept.before * (context.lr * bias_correction(context));
+  const at::Tensor denominator = span.states[exp_avg_sq].sqrt().add_(kept.d * context.eps);
+  span.master.mul_(1 - step * context.weight_decay).sub_((span.states[exp_avg] / denominator).mul_(step));
   write_weights(span);
 }
 
 void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) const {
-  const StepFactors& f = context.factors;
+  const StepFactors& f = context;
   const double lr = rate(context);
   if (lr == 0 || f.lr == 0) return;  // what stands still tells nothing of the distance
   const Kept kept(context.statistics->kept_of_run());
@@ -84,12 +82,12 @@ void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) cons
   sums.select(0, 1).add_(ordered_sum(span.states[s].abs()));
 }
 
-void Prodigy::conclude(int pass, const StepFactors& factors, Statistics& statistics) const {
-  if (pass != 0 || factors.lr == 0) return;
-  Kept kept(statistics.kept_of_run());
-  const at::Tensor sums = statistics.sums_of_run();
+void Prodigy::conclude(const UpdateContext& context) const {
+  if (context.pass != 0 || context.own_lr == 0) return;
+  Kept kept(context.statistics->kept_of_run());
+  const at::Tensor sums = context.statistics->sums_of_run();
   kept.before.copy_(kept.d);
-  kept.numerator.mul_(std::sqrt(factors.beta2)).add_(sums.select(0, 0));
+  kept.numerator.mul_(std::sqrt(context.beta2)).add_(sums.select(0, 0));
   // Without any gradient so far there is no estimate.
   const at::Tensor estimate = kept.numerator / sums.select(0, 1) * options().d_coef;
   kept.d.copy_(at::where(sums.select(0, 1) > 0, at::maximum(kept.d, estimate), kept.d));

@@ -59,10 +59,8 @@ class Momentum {
   Vec lr_, decay_, momentum_, of_buffer_, of_gradient_;
 };
 
-UpdateLoops plain_loops(Number gradient, std::optional<Number> weights) { return loops_of<Plain>(gradient, weights); }
-UpdateLoops momentum_loops(Number gradient, std::optional<Number> weights) {
-  return loops_of<Momentum>(gradient, weights);
-}
+UpdateLoop plain_loop(const UpdateSpan& span) { return loop_of<Plain>(span); }
+UpdateLoop momentum_loop(const UpdateSpan& span) { return loop_of<Momentum>(span); }
 
 }  // namespace
 }  // namespace zero::HWY_NAMESPACE
@@ -71,8 +69,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zero {
 
-HWY_EXPORT(plain_loops);
-HWY_EXPORT(momentum_loops);
+HWY_EXPORT(plain_loop);
+HWY_EXPORT(momentum_loop);
 
 namespace {
 
@@ -85,23 +83,16 @@ class Sgd final : public ElementwiseOptimizer {
   std::vector<std::string> state_names() const override {
     return has_momentum() ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>();
   }
-  ChooseLoops loops() const override {
-    if (!has_momentum())
-      return [](Number gradient, std::optional<Number> weights) {
-        return HWY_DYNAMIC_DISPATCH(plain_loops)(gradient, weights);
-      };
-    return [](Number gradient, std::optional<Number> weights) {
-      return HWY_DYNAMIC_DISPATCH(momentum_loops)(gradient, weights);
-    };
+  UpdateLoop loop(const UpdateSpan& span) const override {
+    return has_momentum() ? HWY_DYNAMIC_DISPATCH(momentum_loop)(span) : HWY_DYNAMIC_DISPATCH(plain_loop)(span);
   }
   void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
-    const StepFactors& f = context.factors;
-    at::Tensor g = scaled_gradient(span, f).add_(span.master, f.weight_decay);
+    at::Tensor g = scaled_gradient(span, context).add_(span.master, context.weight_decay);
     if (has_momentum()) {
-      const at::Tensor& buffer = span.states[0].mul_(f.momentum).add_(g);
-      g = f.nesterov ? g.add_(buffer, f.momentum) : buffer;
+      const at::Tensor& buffer = span.states[0].mul_(context.momentum).add_(g);
+      g = context.nesterov ? g.add_(buffer, context.momentum) : buffer;
     }
-    span.master.sub_(g, f.lr);
+    span.master.sub_(g, context.lr);
     write_weights(span);
   }
 };

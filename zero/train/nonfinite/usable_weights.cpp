@@ -28,9 +28,9 @@ void require_usable_weights(const Config& config, std::int64_t steps, const Nonf
   ForwardContext context;
   context.batch = &batch;
   context.loss = &batches.loader().loss();
-  const auto pass = engine.forward(context, MicroBatch{});
-  const double loss = pass->result().item<double>();
-  pass->backward(1 / batches.loader().denominator(step - 1));
+  ChainPass pass(engine.chain_run(), context, MicroBatch{});
+  const double loss = pass.result().item<double>();
+  pass.backward(1 / batches.loader().denominator(step - 1));
   engine.mesh().ranks().failures().check();
   const std::vector<std::int64_t> finite = all_gather_number(engine.host(), std::isfinite(loss));
   const auto fail = [&](const char* what, const char* is) {

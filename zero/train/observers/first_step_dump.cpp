@@ -36,10 +36,8 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 
 void FirstStepDump::before_step(Step& step) {
   if (path_.empty() || step.index != 0 || step.passed_over) return;
-  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) {
-    const Batch batch = batches_.batch(step.index, a);
-    add_logits(batches_.context(step.index, a, batch));
-  }
+  const auto context_of = batches_.contexts(step.index);
+  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) add_logits(context_of(a));
 }
 
 void FirstStepDump::gradients_ready(const Step& step) {
@@ -48,10 +46,7 @@ void FirstStepDump::gradients_ready(const Step& step) {
 
 void FirstStepDump::add_logits(const ForwardContext& context) {
   Communicator& communicator = engine_.host();
-  const at::Tensor logits =
-      engine_.evaluate(context, logits_of)
-          .to(at::kCPU, at::kFloat)
-          .contiguous();
+  const at::Tensor logits = engine_.evaluate(context, logits_of).to(at::kCPU, at::kFloat).contiguous();
   const at::Tensor sum = engine_.evaluate(context).to(at::kCPU, at::kDouble).view({1}).clone();
   if (engine_.mesh().index(axes::tokens.others()) > 0) sum.zero_();  // others have the same tokens
   communicator.all_reduce(sum, {at::kDouble, false});

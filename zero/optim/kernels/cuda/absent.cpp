@@ -11,7 +11,7 @@ namespace {
 
 void device_add_sum_of_squares(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
-void device_adamw_update(const OptimizerSpan&, const StepFactors&, const at::Tensor&) { absent(); }
+void device_adamw_update(const UpdateSpan&, const StepFactors&, const at::Tensor&) { absent(); }
 void device_round_stochastically(const at::Tensor&, const at::Tensor&, const RoundingDraws&, std::int64_t) { absent(); }
 void device_split_master(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void device_join_master(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }

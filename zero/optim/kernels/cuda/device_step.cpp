@@ -29,12 +29,14 @@ void device_judge_step(const at::Tensor& numbers, const StepRule& rule) {
                    stream_of(numbers));
 }
 
-void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, const at::Tensor& numbers) {
-  ZERO_CHECK((span.state_type == at::kDouble) == (span.gradient_type == at::kDouble),
-             "fp64 states go with fp64 gradients");
-  cuda::adamw({span.master, span.states[0], span.states[1], span.gradient, span.weights, number_of(span.state_type),
-               number_of(span.gradient_type), number_of(span.weight_type), span.n, factors.lr, factors.beta1,
-               factors.beta2, factors.eps, factors.weight_decay, numbers.const_data_ptr<double>()},
+void device_adamw_update(const UpdateSpan& span, const StepFactors& factors, const at::Tensor& numbers) {
+  const Number state = number_of(span.master.scalar_type()), gradient = number_of(span.gradient.scalar_type());
+  ZERO_CHECK((state == Number::fp64) == (gradient == Number::fp64), "fp64 states go with fp64 gradients");
+  const bool has_weights = span.weights.defined();
+  cuda::adamw({span.master.data_ptr(), span.states[0].data_ptr(), span.states[1].data_ptr(),
+               span.gradient.const_data_ptr(), has_weights ? span.weights.data_ptr() : nullptr, state, gradient,
+               has_weights ? number_of(span.weights.scalar_type()) : state, span.master.numel(), factors.lr,
+               factors.beta1, factors.beta2, factors.eps, factors.weight_decay, numbers.const_data_ptr<double>()},
               stream_of(numbers));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// UnitRunner: trains a model's units over sharded states, as a chain (zero/core) or as somebody's module (zero/modules).
+// UnitRunner: trains a model's units over sharded states, as a chain (zero/core) or as somebody's module
+// (zero/modules).
 #include <memory>
 
 #include "models/model.h"
@@ -23,7 +24,8 @@ class UnitRunner {
 /// The model and the mesh outlive the runner. Both fill the weights from the source. Collective.
 std::unique_ptr<UnitRunner> chain_runner(const Model& model, Mesh& mesh, const EngineOptions& options,
                                          WeightSource& weights);
-/// `options.open_groups` units are unsharded at once, at most. Options of a chain have no effect: no block is recomputed.
+/// `options.open_groups` units are unsharded at once, at most. Options of a chain have no effect: no block is
+/// recomputed.
 std::unique_ptr<UnitRunner> module_runner(const Model& model, Mesh& mesh, const EngineOptions& options,
                                           WeightSource& weights);
 

@@ -1,6 +1,7 @@
 #pragma once
-// Unit: one link of a model's chain (embedding, decoder blocks, head). A unit knows nothing of shards or stages, and the
-// engine nothing of a unit's computation. Of ranks it knows only those that hold the other slices of its weights.
+// Unit: one link of a model's chain (embedding, decoder blocks, head). A unit knows nothing of shards or stages, and
+// the engine nothing of a unit's computation. It knows the ranks that hold other tokens, or other slices of its
+// weights.
 //
 // At stage 3 the memory of its parameters exists only between the unit's unshard and reshard.
 #include <ATen/core/Tensor.h>
@@ -80,10 +81,10 @@ class Unit : public ParameterUnit {
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
-  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape, or the
-  /// rank's own tokens [1, own, hidden] if context_ranks or tensor_ranks divide them (models/parallel/token_split.h). The last
-  /// unit returns context.loss of the batch, summed and not averaged, a scalar in fp32 (fp64 when computing in
-  /// fp64). A unit may add terms to it on the way (models/loss_terms.h).
+  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape, or
+  /// the rank's own tokens [1, own, hidden] if context_ranks or tensor_ranks divide them
+  /// (models/parallel/token_split.h). The last unit returns context.loss of the batch, summed and not averaged, a
+  /// scalar in fp32 (fp64 when computing in fp64). A unit may add terms to it on the way (models/loss_terms.h).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
   /// True if the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in

@@ -47,8 +47,8 @@ class SavedStates {
     void* to = nullptr;
   };
   /// Reads and verifies elements [begin, begin + count) of a flattened full tensor, whichever slices hold them; both
-  /// ends are block boundaries. In ascending order, each chunk of a file is read once. Throws Error if the tensor has no
-  /// such state.
+  /// ends are block boundaries. In ascending order, each chunk of a file is read once. Throws Error if the tensor has
+  /// no such state.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
   /// The same of a slice, or of a full tensor, whose spec has another name in this model.
   void read_slice(const std::string& name, const TensorSpec& slice, std::int64_t begin, std::int64_t count,

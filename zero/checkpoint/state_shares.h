@@ -47,7 +47,8 @@ struct SavedPart {
 std::vector<SavedPart> saved_parts(ModelStates& model);
 
 /// The groups of a manifest. Per model: one for each optimizer of each trained group, in order, one for each saved
-/// frozen group (each as saved_parts() has them), one for each statistic. Then one for each shared array and each value.
+/// frozen group (each as saved_parts() has them), one for each statistic. Then one for each shared array and each
+/// value.
 std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
 
 /// The sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.

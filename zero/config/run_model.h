@@ -30,8 +30,8 @@ std::optional<LoraOptions> lora_options_of(const Config& config);
 /// trained further.
 std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
-/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: of this
-/// rank along the tensor axis.
+/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: of
+/// this rank along the tensor axis.
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights, SlicePlace place = {});
 
 /// Settings that may not be what the user meant, one sentence each.

@@ -21,7 +21,8 @@
 
 namespace zero {
 
-/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors; else `lr` is the run's.
+/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors; else `lr` is the
+/// run's.
 struct UpdateContext : StepFactors {
   int pass = 0;
   double own_lr = 0;                    // the optimizer's own rate, the same for all tensors (OptimizerSet::own_lr)

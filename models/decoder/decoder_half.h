@@ -1,5 +1,6 @@
 #pragma once
-// DecoderHalf: one half of a decoder block, which adds its output to the residual stream. A kind of block is a new half.
+// DecoderHalf: one half of a decoder block, which adds its output to the residual stream. A kind of block is a new
+// half.
 #include <vector>
 
 #include "models/parallel/activations.h"

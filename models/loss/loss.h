@@ -70,8 +70,9 @@ class Loss {
 
   /// The part of a chunk, from logits [n, vocabulary] in the type of computation. Its value is that of the whole
   /// vocabulary, alike on all ranks of the tensor axis. With `scale`, [] in fp32 (fp64 in fp64), it leaves in their
-  /// place scale * d value / d logits, each row multiplied by the token's entry in chunk.weights if that is defined. Sums of rows must not depend on the number of threads (models/undivided.h). It
-  /// also runs on Meta, where nothing has a value.
+  /// place scale * d value / d logits, each row multiplied by the token's entry in chunk.weights if that is defined.
+  /// Sums of rows must not depend on the number of threads (models/undivided.h). It also runs on Meta, where nothing
+  /// has a value.
   virtual LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const = 0;
 
   /// True if a token's gradient depends on other chunks. The head then shows every chunk without scale first, asks for

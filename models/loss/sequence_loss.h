@@ -12,8 +12,8 @@ struct SequenceOutcome {
 };
 
 /// log p of a sequence is the sum over its trained tokens of log p(target), each multiplied by its weight in
-/// Batch::token_weights. S sequences in a row lie together there: S = 1 is the whole row, else sequence s is document s.
-/// A sequence without trained tokens, or a document that a row does not have, has log p = 0.
+/// Batch::token_weights. S sequences in a row lie together there: S = 1 is the whole row, else sequence s is document
+/// s. A sequence without trained tokens, or a document that a row does not have, has log p = 0.
 ///
 /// By itself it is the negative log-likelihood of sequences: the sum of -weight * log p, with the weights of
 /// Batch::row_weights. Another loss overrides outcome().

@@ -12,8 +12,8 @@ namespace zero {
 /// GPU its loss is NaN.
 ///
 /// If the vocabulary is divided, logits [n, own vocabulary] are those of this rank's tokens, and targets are tokens of
-/// the full one. Ranks exchange two numbers a row. The results are those of the full vocabulary, and the gradients those
-/// of the own logits. Collective over vocabulary.ranks then.
+/// the full one. Ranks exchange two numbers a row. The results are those of the full vocabulary, and the gradients
+/// those of the own logits. Collective over vocabulary.ranks then.
 at::Tensor token_losses(at::Tensor& logits, const at::Tensor& targets, const at::Tensor* scale,
                         const at::Tensor& weights, const VocabularySlice& vocabulary = {});
 

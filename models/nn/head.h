@@ -16,10 +16,10 @@ struct HeadWeights {
 };
 
 /// The loss of the pass (`context.loss`) for context.batch, [] in fp32 (fp64 in fp64), in chunks of logits of at most
-/// context.logits_bytes. x [B, T, hidden]; the rank's own tokens [1, own, hidden] if ranks divide them. If they divide the
-/// vocabulary, nobody holds all logits of a token: ranks exchange two numbers (Loss::of_chunk), and the result is alike
-/// on all ranks of the tensor axis. On a context axis it is the loss of the rank's part. Tokens with ignored_target are left out of the products. The loss's figures
-/// go to context.terms.
+/// context.logits_bytes. x [B, T, hidden]; the rank's own tokens [1, own, hidden] if ranks divide them. If they divide
+/// the vocabulary, nobody holds all logits of a token: ranks exchange two numbers (Loss::of_chunk), and the result is
+/// alike on all ranks of the tensor axis. On a context axis it is the loss of the rank's part. Tokens with
+/// ignored_target are left out of the products. The loss's figures go to context.terms.
 ///
 /// If gradients are wanted, the pass that computes the loss turns the logits into their gradient, for
 /// context.gradient_scale. If the backward pass brings another gradient of the loss, results are multiplied by the

@@ -13,10 +13,10 @@
 
 namespace zero {
 
-/// What a product does with tokens that the ranks of the tensor axis share. `gathers`: x is this rank's tokens, and the
-/// rows under the norm are gathered before the product with this rank's rows of a matrix. `scatters`: x is all tokens in
-/// this rank's columns, and the products with these columns are summed to this rank's tokens; bias and residual are
-/// added to the sum. What a gather brings is gathered again in backward, unless LinearInput::keep.
+/// The way of tokens that the ranks of the tensor axis share through a product. `gathers`: x is this rank's tokens, and
+/// the rows under the norm are gathered before the product with this rank's rows of a matrix. Backward gathers them
+/// again, unless LinearInput::keep. `scatters`: x is all tokens in this rank's columns, and the products with these
+/// columns are summed to this rank's tokens. Bias and residual are added to the sum.
 enum class TokenFlow : std::uint8_t { local, gathers, scatters };
 
 /// The left factor: x itself, its RMSNorm, SwiGLU of x = [gate, up], or another activation of x.
@@ -44,8 +44,8 @@ struct LinearInput {
 };
 
 /// input W^T (+ the adapters' part) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]; if tokens are
-/// scattered [1, own, out]. Only tensors that require gradients get them: a frozen weight costs none. The weight's gradient is written to its GradientPlace
-/// if one is open.
+/// scattered [1, own, out]. Only tensors that require gradients get them: a frozen weight costs none. The weight's
+/// gradient is written to its GradientPlace if one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 

@@ -1,7 +1,7 @@
 #pragma once
-// ChainPass: the way of one micro-batch through a chain of units, forward and back. It gathers each unit's weights before
-// they are used, reshards them afterwards, and hands gradients to their groups. Several passes may be under way, each
-// with a context of its own.
+// ChainPass: the way of one micro-batch through a chain of units, forward and back. It gathers each unit's weights
+// before they are used, reshards them afterwards, and hands gradients to their groups. Several passes may be under way,
+// each with a context of its own.
 #include <functional>
 #include <vector>
 
@@ -47,8 +47,8 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   const at::Tensor& result() const { return result_; }
   /// The figures that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }
-  /// Adds the gradients of scale x loss to those of the step, and reduces them as the stage wants it. If the loss is not
-  /// finite, the gradients are not either: the step's norm then shows it on all ranks. Call it once, before weights
+  /// Adds the gradients of scale x loss to those of the step, and reduces them as the stage wants it. If the loss is
+  /// not finite, the gradients are not either: the step's norm then shows it on all ranks. Call it once, before weights
   /// change, and in the order of the step's micro-batches: first ... last. The result's graph must not be used
   /// otherwise, since its nodes call this pass. Collective.
   void backward(double scale);

@@ -1,6 +1,6 @@
 #pragma once
-// Engine: a chain of units over model states that lie where the plan says. The order in which the chain uses them is known
-// in advance, so no hooks are needed.
+// Engine: a chain of units over model states that lie where the plan says. The order in which the chain uses them is
+// known in advance, so no hooks are needed.
 //
 // One training step, A micro-batches:
 //   for each micro-batch: ChainPass pass(engine.chain_run(), context, ...); pass.backward(1 / the step's denominator)
@@ -22,7 +22,8 @@ class Engine final : public ModelStates {
   /// For passes through the chain. load(), resume() and update() end passes whose backward has not come.
   const ChainRun& chain_run() const { return run_; }
 
-  /// Without gradients: the summed loss; or the result of `head` on the last unit's input, with all its weights in place.
+  /// Without gradients: the summed loss; or the result of `head` on the last unit's input, with all its weights in
+  /// place.
   at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head = {});
 
  private:

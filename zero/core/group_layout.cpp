@@ -13,7 +13,7 @@ constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any ty
 
 GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const LayoutOptions& options) {
   const int shards = spec.cut ? options.shards_of_cut : options.shards;
-  // What one rank has alone lies whole.
+  // A group that one rank has alone lies whole.
   const ShardPlan plan = shards == 1 && !options.stores_weights ? ShardPlan::for_stage(0) : options.plan;
   const auto tensors = specs_of(units, spec);
   const bool coded = quantizes(spec, int(units.size())) && options.frozen.changes(tensors, options.precision.compute);

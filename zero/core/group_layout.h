@@ -1,6 +1,6 @@
 #pragma once
-// GroupLayout: how one group lies: its flat vector, what of it is divided over ranks, and how its weights are written.
-// What an engine will allocate follows from the layouts of its groups, before anything is.
+// GroupLayout: the flat vector of one group, its parts on the ranks, and the format of its weights. The layouts of all
+// groups tell what an engine will allocate, before it does.
 #include <memory>
 
 #include "zero/core/buffers/flat_layout.h"
@@ -21,12 +21,12 @@ struct GroupLayout {
   int rungs = 0;  // vectors of a shard's length in which gradients are summed in order, beside what is at rest
 
   bool comes_and_goes() const { return weights == Placement::sharded || !format->is_plain(); }
-  /// What the rank at that place is in charge of.
+  /// The elements whose states the rank at that place holds.
   FlatRange own(int place) const;
-  /// Bytes of the whole vector of weights, and of what is gathered to be decoded into it, if anything is.
+  /// Bytes of the whole vector of weights, and of the codes that are gathered and decoded into it; 0: none.
   std::int64_t full_bytes() const { return flat.numel() * std::int64_t(c10::elementSize(precision.compute)); }
   std::int64_t wire_bytes() const;
-  /// Of the gradient: elements at rest (of a trained group), and bytes of the vector that is summed over ranks.
+  /// Sizes of a trained group's gradient: elements at rest, and bytes of the vector that is summed over ranks.
   std::int64_t gradient_numel() const;
   std::int64_t rest_gradient_bytes() const {
     return gradient_numel() * std::int64_t(c10::elementSize(precision.gradient));
@@ -49,19 +49,20 @@ struct LayoutOptions {
   UnitOrder order = UnitOrder::chain;
 };
 
-/// Of all groups, in their order.
+/// Returns the layouts of all groups, in their order.
 std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& options);
 
-/// Bytes of each buffer that whole vectors pass through: those for gathering exist where weights come and go, those for
-/// reducing where gradients are divided.
+/// Bytes of each buffer that whole vectors pass through. Buffers for gathering exist if weights are gathered on use,
+/// those for reducing if gradients are divided.
 struct BufferSizes {
   std::vector<std::int64_t> gather, reduce;
 };
 
-/// Of a chain at any moment one unit is open, and with `overlap` the next one on its way and the last one's gradients
-/// beside the present ones; beside it the groups that it borrows from and those that span the model.
+/// Returns the buffers of a chain. One unit is open at any moment, with the groups that it borrows from and those that
+/// span the model. With `overlap` the next unit is on its way too, and so are the gradients of the last one.
 BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap);
-/// Of units in any order: any `open` of them may be, with all their groups, and one more group on its way with `overlap`.
+/// Returns the buffers for units in any order. Any `open` of them may be open with all their groups, and with `overlap`
+/// one more group is on its way.
 BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap);
 
 }  // namespace zero

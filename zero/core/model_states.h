@@ -30,7 +30,7 @@ struct KeptArray {
   bool required = true;  // a checkpoint without it is of another model
 };
 
-/// What an update needs beside the gradients. Gradients carry the loss scale.
+/// The settings of an update. Gradients carry the loss scale.
 struct UpdateRule {
   double lr = 1e-3;       // of tensors that have no rate of their own
   double max_norm = 1.0;  // 0: no clipping
@@ -53,13 +53,13 @@ class ModelStates {
   void load(WeightSource& source, bool frozen_only = false);
   /// The same of all, in the middle of a run: the optimizers begin anew, with no step done.
   void restart(WeightSource& source);
-  /// After the states of all trained groups were written, and frozen weights where they are saved: makes the weights known,
-  /// and counts from so many steps on. Collective.
+  /// After the states of all trained groups were written, and frozen weights where they are saved: makes the weights
+  /// known, and counts from so many steps on. Collective.
   void resume(std::int64_t steps_done);
 
-  /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all
-  /// of them read the step's numbers in a GPU's memory nothing waits for the device. `losses`: of the step on this rank, [n]
-  /// in fp64 on the engine's device. Collective; the result is the same on all ranks but for the loss.
+  /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where
+  /// all of them read the step's numbers in a GPU's memory nothing waits for the device. `losses`: of the step on this
+  /// rank, [n] in fp64 on the engine's device. Collective; the result is the same on all ranks but for the loss.
   PendingStepResult update(const UpdateRule& rule, const at::Tensor& losses);
 
   /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
@@ -79,14 +79,14 @@ class ModelStates {
     return optimizer_tensors_.at(std::size_t(optimizer));
   }
 
-  /// What the owner of the model wants in checkpoints too; written to when one is read.
+  /// Further arrays of the model's owner for checkpoints; reading one writes to them.
   std::vector<KeptArray>& kept() { return kept_; }
 
   /// Updates that were taken. On a GPU waits for the device.
   std::int64_t steps_done() const;
   /// As they came, but for the plan, which is stage 0 where a rank holds everything.
   const StatesOptions& options() const { return options_; }
-  /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
+  /// Bytes of the buffers for weights that are gathered on use, and for gradients on their way to a shard.
   std::int64_t gather_buffer_bytes() const;
   std::int64_t reduce_buffer_bytes() const;
   Mesh& mesh() { return mesh_; }

@@ -25,7 +25,7 @@ at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Paramete
 // The leaf's gradient, which it holds no more; undefined where it has none.
 at::Tensor take_gradient(at::Tensor& leaf) { return std::exchange(leaf.mutable_grad(), at::Tensor()); }
 
-// What collectives read and write lies where the backend is fastest on it.
+// Memory of collectives lies where the backend is fastest on it.
 std::unique_ptr<ShardHome> zeros(std::int64_t numel, at::ScalarType type, Communicator& ranks) {
   return std::make_unique<TensorHome>(ranks.memory().allocate(numel, type).zero_());
 }
@@ -96,7 +96,7 @@ std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) cons
                                       options().storage.seed);
 }
 
-// What is treated how is a matter of the original tensors.
+// The full tensors decide which optimizer treats which, and how.
 std::vector<StateLayout> ParameterGroup::state_layouts(const Units& units) {
   std::map<int, std::vector<StateTensor>> by_optimizer;
   for (int t = 0; t < int(layout().tensors().size()); ++t) {
@@ -170,8 +170,8 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
     if (leaf.member.unit != unit) continue;
     const bool written = leaf.place && leaf.place->close(), add = written || gradient_->adds(micro);
     const at::Tensor part = destination.narrow(0, leaf.range.begin, leaf.range.numel);
-    // What a weight gets from several leaves is summed in their type before it meets other micro-batches, as it must be
-    // where a packed buffer of that type comes between: the bits are then those of every stage.
+    // Gradients of several leaves of one weight are summed in their type before they meet other micro-batches. A packed
+    // buffer of that type does the same, so bits agree at every stage.
     at::Tensor sum = take_gradient(leaf.tensor);
     for (at::Tensor& borrowed : leaf.borrowed) {
       const at::Tensor more = take_gradient(borrowed);

@@ -7,8 +7,8 @@
 //   gradient       P         P         P/N       P/N      gradient type
 //   states         P each    P/N       P/N       P/N      master weights, where the weights are not their own, and what
 //                                                         the optimizer keeps; numbers of a tensor on every rank
-// A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and goes as at
-// stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
+// A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and
+// goes as at stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
 #include <functional>
 #include <limits>
 #include <optional>
@@ -28,7 +28,7 @@ namespace zero {
 /// The shapes of the tensors that each optimizer of a run treats, in the order of its numbers for them.
 using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 
-/// What all groups of an engine share.
+/// The parts of an engine that its groups share.
 struct GroupContext {
   const StatesOptions* options = nullptr;  // as they are carried out; outlive the groups
   Travel weights = {}, gradients = {};
@@ -53,15 +53,16 @@ class ParameterGroup {
 
   WeightBuffer& weights() { return weights_; }
   const WeightBuffer& weights() const { return weights_; }
-  /// Of a trained group.
+  /// Only a trained group has it.
   GradientBuffer& gradient() { return *gradient_; }
   const GradientBuffer& gradient() const { return *gradient_; }
-  /// The own part's states, by optimizer. Of a trained group.
+  /// The own part's states, by optimizer. Empty if the group is frozen.
   const std::vector<std::unique_ptr<StateShard>>& states() const { return states_; }
 
   /// Fills weights, master and moments (zero): every rank asks the source for its own part only. Collective.
   void load(WeightSource& source);
-  /// The same before others are told: WeightBuffer::gather_updated() must follow. Of plain numbers it is not collective.
+  /// The same before others are told: WeightBuffer::gather_updated() must follow. Plain numbers make no collective
+  /// call.
   void read(WeightSource& source);
   /// At rest, of weights, and of the gradient of a trained group.
   std::int64_t weight_bytes() const { return layout_.format->rest_bytes(); }
@@ -72,10 +73,10 @@ class ParameterGroup {
   /// Buffers of the host through which the update passes where states are held elsewhere and weights on a GPU.
   HostUpdate::Shape host_update_shape() const;
 
-  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those; split ones
-  /// joined), in ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the own weights with
-  /// them: gather_updated() must follow. A `read` of some elements alone, counted as chunks are, may leave out chunks
-  /// that hold none of them, and does so where it spares their way from a GPU.
+  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those; split
+  /// ones joined), in ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the
+  /// own weights with them: gather_updated() must follow. A `read` of some elements alone, counted as chunks are, may
+  /// leave out chunks that hold none of them, and does so where it spares their way from a GPU.
   struct StateRange {
     std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
   };
@@ -86,13 +87,14 @@ class ParameterGroup {
   void visit_states(StateShard& shard, StateAccess access, const StateRange& wanted, const StateVisit& visit);
   /// Plain weights of a range of the own part, in compute type and host memory, in ascending parts.
   void visit_weights(const FlatRange& range, const std::function<void(const at::Tensor& values)>& visit) const;
-  /// What visit_states() hands out.
+  /// The states that visit_states() hands out.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
-  /// True if matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context says so.
+  /// True if matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context
+  /// says so.
   bool fuses_accumulation() const;
-  /// Before a backward pass of the micro-batch: where accumulation is fused, products write to the gradient from now on,
-  /// until their unit's gradients are collected.
+  /// Before a backward pass of the micro-batch: where accumulation is fused, products write to the gradient from now
+  /// on, until their unit's gradients are collected.
   void expect_gradients(MicroBatch micro);
   /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves; what
   /// products have written is there. A leaf without a gradient counts as zeros.

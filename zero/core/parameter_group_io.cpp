@@ -43,8 +43,8 @@ void read_slice(WeightSource& source, const TensorSpec& spec, const FlatSlice& s
                });
 }
 
-// A master that is split lies in two places, maybe on two devices: with the weights, and where states are updated. Copies
-// of it may lie anywhere.
+// A master that is split lies in two places, maybe on two devices: with the weights, and where states are updated.
+// Copies of it may lie anywhere.
 void join(const at::Tensor& weights, const at::Tensor& master, const at::Tensor& remainder) {
   const at::Device device = remainder.device();
   const at::Tensor there = master.device() == device ? master : at::empty_like(master, master.options().device(device));
@@ -68,8 +68,8 @@ std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) c
   return specs;
 }
 
-// Weights that are their own master, or a part of it, lie as their tensors do, with gaps: it passes through a copy, part by
-// part.
+// Weights that are their own master, or a part of it, lie as their tensors do, with gaps: it passes through a copy,
+// part by part.
 void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const StateRange& wanted,
                                   const StateVisit& visit) {
   ZERO_CHECK(access != StateAccess::read_write, "states are read or written");
@@ -123,7 +123,7 @@ void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const 
     read_slice(source, layout().tensors()[slice.tensor].spec, slice, values);
 }
 
-// The same in a type of ggml. What is in no tensor is zero bytes.
+// The same in a type of ggml. Bytes of no tensor are zeros.
 void ParameterGroup::read_range_as(WeightSource& source, GgmlType type, const FlatRange& range,
                                    const at::Tensor& blocks) const {
   blocks.zero_();
@@ -215,7 +215,7 @@ void ParameterGroup::visit_weights(const FlatRange& range, const std::function<v
     visit(own.narrow(0, range.begin - own_.begin + done, std::min(state_chunk, range.numel - done)).to(at::kCPU));
 }
 
-// What export_weights() and export_flat() hold at once: the own part as it is copied from the master, and all parts.
+// export_weights() and export_flat() hold at once the own part, as a copy of the master, and all parts.
 std::int64_t ParameterGroup::export_bytes() const {
   if (!layout_.format->is_plain()) return 0;
   const at::ScalarType type = has_master() ? precision().master : precision().compute;

@@ -1,6 +1,6 @@
 #pragma once
-// AccessTrace: predicts the groups a pass uses, in order, from the previous pass. A program that repeats its steps is known
-// after the first.
+// AccessTrace: predicts the groups a pass uses, in order, from the previous pass. A program that repeats its steps is
+// known after the first.
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
-// UnshardedCache: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first use
-// and stays until its buffer is needed. The uses of the previous pass (AccessTrace) decide what to reshard and what to
-// prefetch.
+// UnshardedCache: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first
+// use and stays until its buffer is needed. The uses of the previous pass (AccessTrace) decide what to reshard and what
+// to prefetch.
 #include <string>
 #include <vector>
 

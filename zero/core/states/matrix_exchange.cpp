@@ -63,7 +63,8 @@ void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const Excha
   }
 }
 
-/// The costliest first, each to the rank that has the least to do: neighbours in the new order have owners of their own.
+/// The costliest first, each to the rank that has the least to do: neighbours in the new order have owners of their
+/// own.
 void choose_owners(std::vector<Matrix>& matrices, int ranks) {
   std::stable_sort(matrices.begin(), matrices.end(),
                    [](const Matrix& a, const Matrix& b) { return a.cost() > b.cost(); });

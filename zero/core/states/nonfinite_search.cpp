@@ -29,7 +29,8 @@ bool is_finite(const at::Tensor& values) {
   return true;
 }
 
-/// All tensors that are trained, or that are not, in chain order, the same on every rank, and those that this rank has found.
+/// All tensors that are trained, or that are not, in chain order, the same on every rank, and those that this rank has
+/// found.
 class Findings {
  public:
   Findings(ModelStates& model, bool trained) {

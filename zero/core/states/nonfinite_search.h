@@ -1,5 +1,6 @@
 #pragma once
-// NonfiniteSearch: names the tensors that are not finite, after a step has shown that some are. Other steps pay nothing.
+// NonfiniteSearch: names the tensors that are not finite, after a step has shown that some are. Other steps pay
+// nothing.
 #include <optional>
 #include <string>
 
@@ -15,8 +16,8 @@ struct TensorPlace {
   bool operator==(const TensorPlace&) const = default;
 };
 
-/// The first and the last of the tensors that hold an infinity or a NaN, in chain order. A backward pass comes to the last
-/// one first.
+/// The first and the last of the tensors that hold an infinity or a NaN, in chain order. A backward pass comes to the
+/// last one first.
 struct NonfiniteTensors {
   TensorPlace first, last;
 
@@ -25,8 +26,8 @@ struct NonfiniteTensors {
   bool operator==(const NonfiniteTensors&) const = default;
 };
 
-/// Searches the gradients of a step that was not taken, before the next one begins. Returns none if all are finite. Each
-/// rank looks at its 1/N. Collective; the same on all ranks.
+/// Searches the gradients of a step that was not taken, before the next one begins. Returns none if all are finite.
+/// Each rank looks at its 1/N. Collective; the same on all ranks.
 std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model);
 
 /// Searches the trained weights, at rest and in master type, and all states and statistics of the optimizers. Reads the

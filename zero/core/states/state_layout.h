@@ -1,6 +1,6 @@
 #pragma once
-// StateLayout: the places of a group's tensors in the states of the optimizer that treats them: side by side, in the order
-// of the flat vector. Integers only.
+// StateLayout: the places of a group's tensors in the states of the optimizer that treats them: side by side, in the
+// order of the flat vector. Integers only.
 #include <cstdint>
 #include <vector>
 

@@ -30,15 +30,16 @@ class StateShard {
   StateStore& store() { return *store_; }
   const StateStore& store() const { return *store_; }
 
-  /// The optimizer's pass `context` over the shard. Weights and gradient are flat, those of the own part, on the states'
-  /// device. Does nothing in a pass that the optimizer does not have.
+  /// The optimizer's pass `context` over the shard. Weights and gradient are flat, those of the own part, on the
+  /// states' device. Does nothing in a pass that the optimizer does not have.
   void update(const UpdateContext& context, const at::Tensor& weights, const at::Tensor& gradient);
 
   /// The segments of the shard's elements [begin, end), ascending, cut into parts of at most `longest` elements. Their
   /// `begin` counts from the beginning of the shard, their `flat_begin` from that of the own part.
   std::vector<StateSegment> segments(std::int64_t begin, std::int64_t end,
                                      std::int64_t longest = std::int64_t{1} << 40) const;
-  /// Elements [begin, begin + count) of the shard, of which all lie in the chunk, as tensors: all states in their order.
+  /// Elements [begin, begin + count) of the shard, of which all lie in the chunk, as tensors: all states in their
+  /// order.
   std::vector<at::Tensor> view(const StateChunk& chunk, std::int64_t begin, std::int64_t count) const;
 
  private:

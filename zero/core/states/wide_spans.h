@@ -1,6 +1,7 @@
 #pragma once
 // WideSpans: spans as rules see them, in fp32, where states are stored in fewer bytes (StateStorage). A span is widened
-// into memory of a cache's size, a rule updates it there, and it is stored again. A span that is wide as it is stays so.
+// into memory of a cache's size, a rule updates it there, and it is stored again. A span that is wide as it is stays
+// so.
 #include <ATen/core/Tensor.h>
 
 #include <functional>

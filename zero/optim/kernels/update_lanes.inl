@@ -26,8 +26,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 enum class Writes { cached, past_caches };
 
 /// One vector of elements at a time, of gradients G and weights W (void: none). Rule<State> is made of a step's factors
-/// and called with (gradient, p, states), vectors of State, the states being an array of Rule<State>::states; it changes
-/// all but the gradient.
+/// and called with (gradient, p, states), vectors of State, the states being an array of Rule<State>::states; it
+/// changes all but the gradient.
 template <template <class> class Rule, class State, class G, class W>
 class Update {
  public:

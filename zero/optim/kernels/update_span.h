@@ -1,5 +1,6 @@
 #pragma once
-// UpdateSpan: elements that a rule updates in one call, and the factors of the step. UpdateLoop: a rule's loop over them.
+// UpdateSpan: elements that a rule updates in one call, and the factors of the step. UpdateLoop: a rule's loop over
+// them.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

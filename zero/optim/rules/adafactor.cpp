@@ -1,10 +1,10 @@
-// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor has it: a tensor of two or more dimensions is a matrix of
-// its last two for each index of the others, and the second moment of each matrix is kept as the means of its rows and
-// columns. The moment of a vector or a scalar is kept whole. Steps are relative to the tensor's size and clipped by their
-// own.
+// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor has it: a tensor of two or more dimensions is a matrix
+// of its last two for each index of the others, and the second moment of each matrix is kept as the means of its rows
+// and columns. The moment of a vector or a scalar is kept whole. Steps are relative to the tensor's size and clipped by
+// their own.
 //
-// Pass 0 sums the squares of gradients by row and column and those of weights, pass 1 the squares of steps, pass 2 takes
-// them.
+// Pass 0 sums the squares of gradients by row and column and those of weights, pass 1 the squares of steps, pass 2
+// takes them.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -33,8 +33,8 @@ struct Matrices {
   std::int64_t numel() const { return count * rows * cols; }
 };
 
-/// A part of a tensor's matrices that lies in one piece in a flat span: several whole ones, or some rows of one, or a part
-/// of a row.
+/// A part of a tensor's matrices that lies in one piece in a flat span: several whole ones, or some rows of one, or a
+/// part of a row.
 struct Block {
   std::int64_t offset;            // in the span
   std::int64_t matrix, row, col;  // of the first element; the row is counted in its matrix

@@ -2,8 +2,8 @@
 // blocks of bitsandbytes; the step is torch's AdamW's, and each moment is rounded to the nearest code after it.
 //
 // Blocks are counted from a tensor's first element, so that states do not depend on ranks and stages. Tensors of fewer
-// than 4096 elements are AdamW's, as bitsandbytes has it, and so is what lies beside others in a fused parameter without
-// beginning with a block.
+// than 4096 elements are AdamW's, as bitsandbytes has it, and so is what lies beside others in a fused parameter
+// without beginning with a block.
 #include <ATen/ATen.h>
 
 #include <algorithm>

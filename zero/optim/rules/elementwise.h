@@ -15,8 +15,8 @@ class ElementwiseOptimizer : public Optimizer {
   }
   /// All states are of the master's type.
   std::vector<StateSpec> states(at::ScalarType master) const override;
-  /// In host memory runs the loop on all threads. The bits do not depend on the kind of processor, the number of threads
-  /// or the cut into spans. Throws InternalError for types that the rule has no loop for.
+  /// In host memory runs the loop on all threads. The bits do not depend on the kind of processor, the number of
+  /// threads or the cut into spans. Throws InternalError for types that the rule has no loop for.
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
 
  protected:

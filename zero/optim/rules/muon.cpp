@@ -1,5 +1,5 @@
-// Muon (Jordan et al. 2024), as torch.optim.Muon has it: momentum is made orthogonal, matrix by matrix, by a Newton-Schulz
-// iteration. For matrices inside of blocks.
+// Muon (Jordan et al. 2024), as torch.optim.Muon has it: momentum is made orthogonal, matrix by matrix, by a
+// Newton-Schulz iteration. For matrices inside of blocks.
 //
 // Pass 0 leaves the direction in the gradient's place, where whole matrices are transform()ed; pass 1 steps along it.
 #include <ATen/ATen.h>
@@ -14,7 +14,8 @@ namespace {
 constexpr double a = 3.4445, b = -4.7750, c = 2.0315, smallest_norm = 1e-7;
 
 /// The direction stands in the gradient's memory. Momentum remembers gradients that were larger than this one, and fp16
-/// may not hold it: memory of fp16 holds bf16 numbers, which have the range of fp32. The published rule iterates on bf16.
+/// may not hold it: memory of fp16 holds bf16 numbers, which have the range of fp32. The published rule iterates on
+/// bf16.
 at::Tensor direction_in(const at::Tensor& gradient) {
   return gradient.scalar_type() == at::kHalf ? gradient.view(at::kBFloat16) : gradient;
 }

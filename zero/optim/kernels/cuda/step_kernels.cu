@@ -69,7 +69,8 @@ __global__ void judge_kernel(JudgeJob job) {
   at[bias2_root] = sqrt(1 - pow(job.beta2, at[steps]));
 }
 
-// Operation by operation what zero/optim/rules/adamw.cpp does: from the same numbers a step has the bits of one on the CPU.
+// Operation by operation what zero/optim/rules/adamw.cpp does: from the same numbers a step has the bits of one on the
+// CPU.
 template <class S>
 class AdamWStep {
  public:

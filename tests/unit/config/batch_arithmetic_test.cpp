@@ -72,6 +72,37 @@ TEST(BatchArithmetic, ShardDegreeDividesTheRanks) {
   EXPECT_THAT(refusal(config, 6), HasSubstr("must divide the number of ranks, 6: 0 (all), 1, 2, 3, 6"));
 }
 
+TEST(BatchArithmetic, GroupsOfRanksReadTheSameRows) {
+  Config config = with(2, 8);
+  config.parallel.tensor = 2;
+  config.parallel.context = 2;
+  const BatchArithmetic batch = BatchArithmetic::of(config, 8);
+  EXPECT_EQ(batch.mesh, (MeshShape{.shard = 2, .context = 2, .tensor = 2}));
+  EXPECT_EQ(batch.ranks, 2);
+  EXPECT_EQ(batch.describe(), "global batch 8 = 2 groups of 4 ranks x 2 micro-batches x 2 sequences");
+  config.zero.shard_degree = 1;
+  EXPECT_EQ(BatchArithmetic::of(config, 8).mesh, (MeshShape{.replicate = 2, .context = 2, .tensor = 2}));
+}
+
+TEST(BatchArithmetic, TheAxesDivideTheRanks) {
+  Config config = with(1, std::nullopt);
+  config.parallel.tensor = 3;
+  EXPECT_EQ(refusal(config, 8),
+            "c.toml: [parallel] tensor: must divide the number of ranks, 8: 1, 2, 4, 8; or start 6 or 9 ranks");
+  EXPECT_EQ(refusal(config, 2),
+            "c.toml: [parallel] tensor: must divide the number of ranks, 2: 1, 2; or start 3 ranks");
+  config.parallel.context = 2;
+  EXPECT_EQ(refusal(config, 8),
+            "c.toml: [parallel] tensor x context = 6: must divide the number of ranks, 8: 1, 2, 4, 8; or start 6 or 12 "
+            "ranks");
+  config.parallel.tensor = 1;
+  EXPECT_EQ(refusal(config, 3),
+            "c.toml: [parallel] context: must divide the number of ranks, 3: 1, 3; or start 2 or 4 ranks");
+  config.zero.shard_degree = 3;
+  EXPECT_EQ(refusal(config, 8),
+            "c.toml: [zero] shard_degree: must divide the number of ranks / 2 of [parallel], 4: 0 (all), 1, 2, 4");
+}
+
 TEST(NearestKey, CountsSwapsOfNeighboursOnce) {
   EXPECT_EQ(edit_distance("steps", "stpes"), 1);
   EXPECT_EQ(edit_distance("", "abc"), 3);

@@ -55,6 +55,24 @@ TEST(Config, DefaultsStandWhereNothingIsGiven) {
   EXPECT_FALSE(config.is_given("zero.stage"));
 }
 
+TEST(Config, TheAxesDivideHeads) {
+  const std::string preset = "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\nnum_attention_heads = 6\n"
+                             "num_key_value_heads = 2\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 100\nseq_len = 8\n";
+  const auto said = [&](const std::string& keys) { return refusal(preset + "[parallel]\n" + keys); };
+  EXPECT_EQ(said("tensor = 2\n"), "accepted");
+  EXPECT_THAT(said("tensor = 3\n"), HasSubstr("[parallel] tensor = 3: must divide the model's 6 attention heads and 2 "
+                                              "key-value heads: 1, 2"));
+  EXPECT_EQ(said("context = 6\n"), "accepted");
+  EXPECT_THAT(said("context = 3\n"), HasSubstr("[parallel] context = 3: must divide the model's 6 attention heads, and "
+                                               "must divide its 2 key-value heads or be a multiple of them: 1, 2, 6"));
+  EXPECT_THAT(said("tensor = 2\ncontext = 2\n"), HasSubstr("3 attention heads of a rank"));
+  EXPECT_THAT(said("tensor = 0\n"), HasSubstr("between 1 and"));
+  EXPECT_THAT(refusal(preset + "[parallel]\ntensor = 2\n[job]\n"), HasSubstr("job"));
+  for (const std::string key : {"tensor", "context"})
+    EXPECT_THAT(refusal(preset + "[parallel]\n" + key + " = 2\n", {"job.reproducible=ranks"}),
+                HasSubstr("[parallel] " + key + " = 2: adds parts of a row"));
+}
+
 TEST(Config, MessagesBeginWithFileLineKeyAndValue) {
   EXPECT_EQ(refusal(least + "[zero]\nstage = 4\n"), "c.toml:11: [zero] stage = 4: must be 0, 1, 2 or 3");
   EXPECT_EQ(refusal(least, {"zero.stage=4"}), "--set zero.stage=4: must be 0, 1, 2 or 3");

@@ -67,7 +67,6 @@ TEST(Config, TheAxesDivideHeads) {
                                                "must divide its 2 key-value heads or be a multiple of them: 1, 2, 6"));
   EXPECT_THAT(said("tensor = 2\ncontext = 2\n"), HasSubstr("3 attention heads of a rank"));
   EXPECT_THAT(said("tensor = 0\n"), HasSubstr("between 1 and"));
-  EXPECT_THAT(refusal(preset + "[parallel]\ntensor = 2\n[job]\n"), HasSubstr("job"));
   for (const std::string key : {"tensor", "context"})
     EXPECT_THAT(refusal(preset + "[parallel]\n" + key + " = 2\n", {"job.reproducible=ranks"}),
                 HasSubstr("[parallel] " + key + " = 2: adds parts of a row"));

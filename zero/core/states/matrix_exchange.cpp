@@ -158,6 +158,7 @@ class Window {
   static void for_each_run_of(const Matrix& matrix, const std::vector<at::Tensor>& parts, const Visit& visit) {
     for (std::size_t r = 0; r < parts.size(); ++r) {
       const Share& share = matrix.shares[r];
+      if (share.count == 0) continue;
       for_each_run(share.slice, share.begin, share.count,
                    [&](std::int64_t full_begin, std::int64_t done, std::int64_t count) {
                      visit(full_begin, parts[r].narrow(0, done, count));

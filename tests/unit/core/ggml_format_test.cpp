@@ -80,9 +80,12 @@ TEST(GgmlFormat, RowsOfWholeBlocksAreNeeded) {
   EXPECT_FALSE(has_whole_blocks({"w", {64, 48}}, GgmlType::q8_0));
   EXPECT_TRUE(has_whole_blocks({"w", {64, 48}}, GgmlType::f16));
   EXPECT_FALSE(has_whole_blocks({"w", {64}}, GgmlType::q8_0));
-  EXPECT_TRUE(has_whole_blocks({"w", {8, 64}, TensorCut{1, 32, 128}}, GgmlType::q8_0));
-  EXPECT_FALSE(has_whole_blocks({"w", {8, 64}, TensorCut{1, 16, 128}}, GgmlType::q8_0));
-  EXPECT_TRUE(has_whole_blocks({"w", {8, 64}, TensorCut{0, 16, 128}}, GgmlType::q8_0));
+  const auto slice = [](std::int64_t rows, std::int64_t columns, int dim, int ranks) {
+    return slice_of({"w", {rows, columns}}, dim, {dim == 0 ? rows : columns}, {ranks, 1});
+  };
+  EXPECT_TRUE(has_whole_blocks(slice(8, 128, 1, 4), GgmlType::q8_0));
+  EXPECT_FALSE(has_whole_blocks(slice(8, 192, 1, 4), GgmlType::q8_0));  // 48 columns
+  EXPECT_TRUE(has_whole_blocks(slice(128, 64, 0, 8), GgmlType::q8_0));
 }
 
 }  // namespace

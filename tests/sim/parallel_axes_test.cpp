@@ -282,6 +282,38 @@ TEST(ParallelCheckpoints, GoOnInAnyLayout) {
     }
 }
 
+/// Elements of all calls between the ranks of the axes in one step, by kind.
+std::map<CollectiveKind, std::int64_t> elements_of_a_step(const RunOptions& run) {
+  std::map<CollectiveKind, std::int64_t> elements;
+  for (const SimCall& call : run_training(run).calls.front())
+    if (call.call.tag.phase == Phase::activations) elements[call.call.kind] += call.call.numel;
+  return elements;
+}
+
+// The formulas of docs/parallel.md, in elements of full vectors.
+TEST(ParallelTraffic, FollowsTheFormulas) {
+  RunOptions run = reference_of(llama_like());
+  run.ragged = false;
+  run.keep_gradients = false;
+  run.steps = 1;
+  const std::int64_t tokens = std::int64_t(run.global_batch) * run.seq_len, width = run.config.hidden_size,
+                     layers = run.config.num_hidden_layers, loss = 2 * 2 * tokens;
+  auto found = elements_of_a_step(with_layout(run, {2, 2}));
+  // forward: two a block and the head's; backward: four a block, the head's and the embedding's
+  EXPECT_EQ(found[CollectiveKind::all_gather], (6 * layers + 3) * tokens * width + loss);
+  EXPECT_EQ(found[CollectiveKind::reduce_scatter], (4 * layers + 2) * tokens * width);
+  EXPECT_EQ(found[CollectiveKind::all_to_all], 0);
+  run.keep_inputs = true;
+  found = elements_of_a_step(with_layout(run, {2, 2}));
+  EXPECT_EQ(found[CollectiveKind::all_gather], (4 * layers + 3) * tokens * width + loss);
+  run.keep_inputs = false;
+  found = elements_of_a_step(with_layout(run, {2, 1, 2}));
+  const std::int64_t q = run.config.num_attention_heads * run.config.head_dim,
+                     kv = run.config.num_key_value_heads * run.config.head_dim;
+  EXPECT_EQ(found[CollectiveKind::all_to_all], layers * tokens / 2 * 2 * (2 * q + 2 * kv));  // a rank's part, both ways
+  EXPECT_EQ(found[CollectiveKind::all_gather] + found[CollectiveKind::reduce_scatter], 0);
+}
+
 // Sums, statistics and matrices of an optimizer are those of whole tensors.
 TEST(ParallelOptimizers, SeeWholeTensors) {
   for (const std::string& name : optimizer_names()) {

@@ -285,7 +285,8 @@ TEST(ParallelCheckpoints, GoOnInAnyLayout) {
 /// Elements of all calls between the ranks of the axes in one step, by kind.
 std::map<CollectiveKind, std::int64_t> elements_of_a_step(const RunOptions& run) {
   std::map<CollectiveKind, std::int64_t> elements;
-  for (const SimCall& call : run_training(run).calls.front())
+  const RunResult result = run_training(run);
+  for (const SimCall& call : result.calls.front())
     if (call.call.tag.phase == Phase::activations) elements[call.call.kind] += call.call.numel;
   return elements;
 }

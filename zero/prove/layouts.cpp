@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "models/decoder/decoder.h"
+#include "models/model_config.h"
 #include "zero/config/setup.h"
 #include "zero/optim/optimizer_table.h"
 
@@ -33,6 +35,15 @@ bool sums_over_tensors(const OptimizerConfig& config) {
                                           [](const OptimizerGroup& g) { return g.optimizer && sums(*g.optimizer); });
 }
 
+/// The model's configuration. None if it cannot be read: the first run then refuses it by its key.
+std::optional<ModelConfig> readable_model(const Config& config) {
+  try {
+    return model_config_of(config);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 /// Builds the list.
 class Layouts {
  public:
@@ -55,7 +66,7 @@ class Layouts {
       resumed();
       strict();
     }
-    if (limits_.ranks >= 2) slices();
+    if (limits_.ranks >= 2) axes();
     if (all_.size() < 3 || (few_ == 0 && limits_.ranks > 1))
       throw InputError(text(
           config_.where("training.global_batch_size"), ": ", global_, global_ == 1 ? " sequence" : " sequences",
@@ -153,19 +164,25 @@ class Layouts {
     replicas.shard_degree = hybrid.shard_degree;
   }
 
-  // The ranks of the tensor axis read the same rows.
-  void slices() {
-    if (config_.job.over_ranks() || !why_not_cut(model_config_of(config_), 2).empty()) return;
-    const auto add_sliced = [&](const std::string& name, int rows, std::int64_t stage) -> Layout& {
-      Layout& layout = add(name, rows, stage, at_once(rows));
-      layout.ranks = 2 * rows;
-      layout.tensor = 2;
-      return layout;
-    };
-    add_sliced("tensor 2", 1, 1);
-    if (few_ == 2 && limits_.ranks >= 4) add_sliced("tensor 2 of 4 ranks", 2, 3);
-    if (config_.training.precision != "fp32") add_sliced("fp32, tensor 2", 1, 1).precision = "fp32";
-    if (few_ > 0) add_sliced("resumed with tensor 2", 1, 1).begins_as = "stage 3";
+  Layout& add_group(const std::string& name, int rows, std::int64_t stage, int tensor, int context) {
+    Layout& layout = add(name, rows, stage, at_once(rows));
+    layout.ranks = rows * tensor * context;
+    layout.tensor = tensor;
+    layout.context = context;
+    return layout;
+  }
+
+  // The ranks of the tensor and of the context axis read the same rows.
+  void axes() {
+    const std::optional<ModelConfig> known = readable_model(config_);
+    if (config_.job.over_ranks() || !known) return;
+    const ModelConfig& model = *known;
+    if (why_not_swapped(model, 1, 2).empty()) add_group("context 2", 1, 2, 1, 2);
+    if (!why_not_cut(model, 2).empty()) return;
+    add_group("tensor 2", 1, 1, 2, 1);
+    if (few_ == 2 && limits_.ranks >= 4) add_group("tensor 2 of 4 ranks", 2, 3, 2, 1);
+    if (config_.training.precision != "fp32") add_group("fp32, tensor 2", 1, 1, 2, 1).precision = "fp32";
+    if (few_ > 0) add_group("resumed with tensor 2", 1, 1, 2, 1).begins_as = "stage 3";
   }
 
   void resumed() {
@@ -214,7 +231,8 @@ std::string Layout::describe(std::int64_t global_batch_size) const {
   std::string words = text(ranks, ranks == 1 ? " rank" : " ranks", ", stage ", stage);
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
   if (tensor > 1) words += text(", tensor ", tensor);
-  words += text(", ", global_batch_size / (ranks / tensor * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
+  if (context > 1) words += text(", context ", context);
+  words += text(", ", global_batch_size / (ranks / (tensor * context) * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
   if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
@@ -228,6 +246,7 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   text("zero.stage=", stage),
                                   text("zero.shard_degree=", shard_degree),
                                   text("parallel.tensor=", tensor),
+                                  text("parallel.context=", context),
                                   "activation_checkpoint.mode=none",
                                   "offload.optimizer=none",
                                   "offload.parameters=none",

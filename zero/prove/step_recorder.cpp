@@ -199,16 +199,15 @@ std::vector<KindRecord> StepRecorder::joined(const std::vector<std::string>& of_
   std::vector<KindRecord> records;
   for (const std::string& kind : kinds) {
     KindRecord record{kind, {}};
-    for (const auto& group : model_.groups())
-      for (const FlatTensor& flat : group->layout().tensors()) {
-        const auto copies = found[kind].find(flat.spec.name);
-        if (copies == found[kind].end()) continue;
-        TensorRecord first = copies->second.begin()->second;
-        first.other_rank = -1;
-        for (const auto& [copy, other] : copies->second)
-          if (first.other_rank < 0 && other.sketch.hash != first.sketch.hash) first.other_rank = other.other_rank;
-        record.tensors.push_back(first);
-      }
+    for (const TensorSpec& tensor : model_.exported_tensors(/*trainable_only=*/true)) {
+      const auto copies = found[kind].find(tensor.name);
+      if (copies == found[kind].end()) continue;
+      TensorRecord first = copies->second.begin()->second;
+      first.other_rank = -1;
+      for (const auto& [copy, other] : copies->second)
+        if (first.other_rank < 0 && other.sketch.hash != first.sketch.hash) first.other_rank = other.other_rank;
+      record.tensors.push_back(first);
+    }
     records.push_back(std::move(record));
   }
   return records;

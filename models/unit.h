@@ -72,8 +72,8 @@ struct ForwardContext {
   LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: they are dropped. A ChainPass has its
                                // own.
   Communicator* context_ranks = nullptr;  // hold the other tokens of the batch; null: nobody. A ChainPass has its own.
-  Communicator* tensor_ranks = nullptr;  // hold the other slices of cut weights; null: weights are whole. A ChainPass
-                                         // has its own.
+  Communicator* tensor_ranks = nullptr;   // hold the other slices of cut weights; null: weights are whole. A ChainPass
+                                          // has its own.
 };
 
 class Unit : public ParameterUnit {

@@ -36,8 +36,7 @@ at::Tensor DecoderNorm::weight(const std::vector<Parameter>& parameters) const {
 
 TokenPart DecoderNorm::apply(const std::vector<Parameter>& parameters, const TokenPart& x) const {
   if (!exists()) return x;
-  if (kind_ == NormKind::layer)
-    return {layer_norm(x.x, parameters[weight_].tensor, parameters[bias_].tensor, eps_)};
+  if (kind_ == NormKind::layer) return {layer_norm(x.x, parameters[weight_].tensor, parameters[bias_].tensor, eps_)};
   return {norm_groups(x.x, weight(parameters), eps_)};
 }
 

@@ -28,8 +28,7 @@ at::Tensor masked(const at::Tensor& losses, const at::Tensor& targets, std::int6
 void require_below(const at::Tensor& targets, std::int64_t vocabulary) {
   if (!targets.is_cpu() || targets.numel() == 0) return;
   const auto largest = targets.max().item<std::int64_t>();
-  if (largest >= vocabulary)
-    throw Error(text("a target is token ", largest, ", and the vocabulary has ", vocabulary));
+  if (largest >= vocabulary) throw Error(text("a target is token ", largest, ", and the vocabulary has ", vocabulary));
 }
 
 /// Each rank finds log-sum-exp and the target's logit among its own columns, and all ranks exchange both.
@@ -66,9 +65,9 @@ at::Tensor token_losses(at::Tensor& logits, const at::Tensor& targets, const at:
   if (vocabulary.divides()) return sliced_token_losses(logits, targets, scale, weights, vocabulary);
   const at::Tensor places = targets.clamp(0, logits.size(1) - 1).unsqueeze(1);
   const at::Tensor chosen = logits.gather(1, places).squeeze(1);  // before logits become their gradient
-  const at::Tensor lse = (scale ? cross_entropy_gradient_(logits, targets, factors_of(*scale, weights))
-                                : cross_entropy(logits, targets))
-                             .lse;
+  const at::Tensor lse =
+      (scale ? cross_entropy_gradient_(logits, targets, factors_of(*scale, weights)) : cross_entropy(logits, targets))
+          .lse;
   return masked(lse - chosen.to(lse.scalar_type()), targets, logits.size(1));
 }
 

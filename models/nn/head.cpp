@@ -256,8 +256,8 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const at::Tensor rows = trained.to_norm(x);
     if (dlogits.defined()) {
       if (want_output)
-        doutput = matrix_product(
-            dlogits.t(), trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
+        doutput =
+            matrix_product(dlogits.t(), trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
       if (want_x || want_norm) dz = matrix_product(dlogits, output);
     }
     if (want_output) {

@@ -131,12 +131,11 @@ INSTANTIATE_TEST_SUITE_P(Hybrid, ParallelAxes,
                                             ::testing::Values(Layout{4, 2, 1, 1}, Layout{8, 2, 1, 2},
                                                               Layout{8, 1, 2, 2})),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(TwoParts, ParallelAxes,
-                         ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(),
-                                                              phi3_like()),
-                                            ::testing::Range(0, 4),
-                                            ::testing::Values(Layout{2, 1, 2}, Layout{4, 1, 2})),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    TwoParts, ParallelAxes,
+    ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()),
+                       ::testing::Range(0, 4), ::testing::Values(Layout{2, 1, 2}, Layout{4, 1, 2})),
+    name_of);
 // Six ranks share two key-value heads.
 INSTANTIATE_TEST_SUITE_P(SharedHeads, ParallelAxes,
                          ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(0, 3),

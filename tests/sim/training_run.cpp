@@ -204,8 +204,7 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
       std::vector<Batch> batches(std::size_t(run.micro_batches));
       const auto context_of = [&](std::int64_t micro_batch) {
-        const std::int64_t first =
-            std::int64_t(step) * run.global_batch + (micro_batch * row_ranks + row_place) * rows;
+        const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * row_ranks + row_place) * rows;
         batches[std::size_t(micro_batch)] = batch_of(first, rows, run);
         ForwardContext context;
         context.batch = &batches[std::size_t(micro_batch)];
@@ -251,8 +250,8 @@ double largest_difference(const RunResult& a, const RunResult& b) {
     worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
   EXPECT_EQ(a.gradients.size(), b.gradients.size());
   for (const auto& [name, gradient] : a.gradients)
-    worst = std::max(
-        worst, (gradient.to(at::kDouble) - b.gradients.at(name).to(at::kDouble)).abs().max().item<double>());
+    worst =
+        std::max(worst, (gradient.to(at::kDouble) - b.gradients.at(name).to(at::kDouble)).abs().max().item<double>());
   return worst;
 }
 

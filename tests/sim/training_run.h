@@ -23,7 +23,7 @@ struct RunOptions {
   int micro_batches = 1;  // of each rank in a step
   int under_way = 1;      // micro-batches whose forward has run and whose backward has not, at most
   int shard_degree = 0;
-  int context = 1;        // ranks of the context axis, and of the tensor axis; the others share the batch
+  int context = 1;  // ranks of the context axis, and of the tensor axis; the others share the batch
   int tensor = 1;
   int steps = 8;
   int global_batch = 24;
@@ -59,9 +59,9 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<double> losses, norms;
-  std::map<std::string, at::Tensor> weights;  // after the last step, in master type
+  std::map<std::string, at::Tensor> weights;    // after the last step, in master type
   std::map<std::string, at::Tensor> gradients;  // of the first step, if it was asked for them
-  std::vector<std::vector<SimCall>> calls;    // by rank
+  std::vector<std::vector<SimCall>> calls;      // by rank
 };
 
 /// A decoder small enough for fp64: 2 blocks, grouped-query attention, odd sizes.

@@ -278,7 +278,8 @@ void check(const Manifest& manifest, const std::string& path) {
               "a slice of another size than its cut");
       count = 1;
       for (const std::int64_t size : tensor.spec.full().shape)
-        require(!__builtin_mul_overflow(count, size, &count) && count <= most_elements, "a slice of too large a tensor");
+        require(!__builtin_mul_overflow(count, size, &count) && count <= most_elements,
+                "a slice of too large a tensor");
     }
   }
   std::int64_t all_bytes = 0;

@@ -82,7 +82,7 @@ struct Manifest {
   /// without slices is still written as version 2.
   static constexpr int current_version = 3;
   static constexpr std::int64_t most_bytes = 64 << 20;  // of the file
-  int version = current_version;  // as it was read
+  int version = current_version;                        // as it was read
 
   RunDescription run;
   RunPosition position;

@@ -77,7 +77,8 @@ class SavedStates {
   FileCalls& calls_;
   std::string folder_;
   Manifest manifest_;
-  std::map<std::string, std::vector<Place>> places_;  // by rank of the tensor axis that wrote the slice; one of a full one
+  std::map<std::string, std::vector<Place>>
+      places_;                                // by rank of the tensor axis that wrote the slice; one of a full one
   std::vector<std::vector<Extent>> extents_;  // by group, sorted by begin
   std::unique_ptr<ShardReader> reader_;       // one file at a time
   int open_file_ = -1;

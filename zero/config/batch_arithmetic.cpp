@@ -52,8 +52,8 @@ MeshShape mesh_of(const Config& config, int ranks) {
     const int below = ranks / together * together;
     const bool both = tensor > 1 && context > 1;
     throw InputError(text(config.where(tensor > 1 ? "parallel.tensor" : "parallel.context"),
-                          both ? text(" x context = ", together) : "", ": must divide the number of ranks, ", ranks, ": ",
-                          divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + together,
+                          both ? text(" x context = ", together) : "", ": must divide the number of ranks, ", ranks,
+                          ": ", divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + together,
                           " ranks"));
   }
   const int copies = ranks / together;  // of the whole model's computation
@@ -92,9 +92,8 @@ std::string BatchArithmetic::describe() const {
   const std::string who = together == 1 ? (ranks == 1 ? " rank x " : " ranks x ")
                                         : text(ranks == 1 ? " group" : " groups", " of ", together, " ranks x ");
   return "global batch " + std::to_string(global_batch_size) + " = " + std::to_string(ranks) + who +
-         std::to_string(accumulation) +
-         (accumulation == 1 ? " micro-batch x " : " micro-batches x ") + std::to_string(local_batch_size) +
-         (local_batch_size == 1 ? " sequence" : " sequences");
+         std::to_string(accumulation) + (accumulation == 1 ? " micro-batch x " : " micro-batches x ") +
+         std::to_string(local_batch_size) + (local_batch_size == 1 ? " sequence" : " sequences");
 }
 
 }  // namespace zero

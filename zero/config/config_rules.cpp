@@ -37,12 +37,13 @@ void check_reproducible(const Config& config) {
   if (config.job.over_ranks() && config.zero.gradient_dtype == "bf16")
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
-  for (const auto& [key, ranks] : {std::pair("parallel.tensor", config.parallel.tensor),
-                                   std::pair("parallel.context", config.parallel.context)})
+  for (const auto& [key, ranks] :
+       {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
     if (config.job.over_ranks() && ranks > 1)
-      refuse(config, key,
-             "adds parts of a row in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
-             "leave one of the two out");
+      refuse(
+          config, key,
+          "adds parts of a row in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
+          "leave one of the two out");
 }
 
 // Tries presets and their fields here, so that the error names the line.

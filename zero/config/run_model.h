@@ -14,8 +14,8 @@
 namespace zero {
 
 struct RunModel {
-  Model model;  // whole, as files hold it
-  Model own;    // the slices of this rank of the tensor axis; on an axis of one rank the same
+  Model model;                            // whole, as files hold it
+  Model own;                              // the slices of this rank of the tensor axis; on an axis of one rank the same
   std::shared_ptr<WeightSource> weights;  // null if not requested
   std::optional<LoraOptions> lora;
   std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters start by PiSSA

@@ -32,8 +32,7 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
   if (coded) {
     // Whole codes are read by everybody, and nobody updates them.
     if (!sharded) group.states = Placement::resident;
-    group.format =
-        options.frozen.make(group.flat, sharded ? shards : 1, options.precision.compute, options.device);
+    group.format = options.frozen.make(group.flat, sharded ? shards : 1, options.precision.compute, options.device);
   } else {
     group.format = std::make_shared<PlainFormat>(
         options.precision.compute, sharded ? group.flat.shard_numel() : group.flat.numel(), group.flat.numel());

@@ -38,8 +38,8 @@ struct GroupLayout {
 struct LayoutOptions {
   ShardPlan plan;
   Precision precision;
-  int shards = 1;              // that whole parameters are divided into
-  int shards_of_cut = 1;       // the same of slices
+  int shards = 1;               // that whole parameters are divided into
+  int shards_of_cut = 1;        // the same of slices
   bool stores_weights = false;  // elsewhere than in memory
   bool keep_frozen = false;
   FrozenFormat frozen = {};

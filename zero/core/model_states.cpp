@@ -144,8 +144,8 @@ void ModelStates::make_groups() {
   make_store(layouts);
   const GroupContext whole = make_context(whole_), slices = slices_ ? make_context(*slices_) : whole;
   for (std::size_t g = 0; g < layouts.size(); ++g)
-    groups_.groups.push_back(std::make_unique<ParameterGroup>(int(g), layouts[g], groups_.units,
-                                                              layouts[g].spec.cut ? slices : whole));
+    groups_.groups.push_back(
+        std::make_unique<ParameterGroup>(int(g), layouts[g], groups_.units, layouts[g].spec.cut ? slices : whole));
   find_users();
 }
 
@@ -267,7 +267,8 @@ void ModelStates::export_weights(const ParameterGroup::TensorSink& sink, bool tr
 }
 
 void ModelStates::export_gradients(const ParameterGroup::TensorSink& sink) {
-  export_in_order(groups_.trained(), [](ParameterGroup& group, const auto& to) { group.export_gradients(to); }, sink);
+  export_in_order(
+      groups_.trained(), [](ParameterGroup& group, const auto& to) { group.export_gradients(to); }, sink);
 }
 
 }  // namespace zero

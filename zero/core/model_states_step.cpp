@@ -35,7 +35,8 @@ void require_whole_blocks(const ParameterGroup& group) {
       if (is_cut_between(tensor, block)) continue;
       throw InputError(text("optimizer.name = \"", shard->optimizer().name(), "\": keeps blocks of ", block,
                             " numbers, and [parallel] tensor = ", tensor.cut->place.ranks, " cuts ", tensor.name, " ",
-                            shape_text(tensor.full().shape), " inside of one: use adamw, or fewer ranks along the axis"));
+                            shape_text(tensor.full().shape),
+                            " inside of one: use adamw, or fewer ranks along the axis"));
     }
 }
 
@@ -108,8 +109,7 @@ void ModelStates::sum_squares_on_device() {
 // However gradients are divided over ranks, the blocks are the same.
 double ModelStates::exact_norm() {
   ExactSum sum;
-  for (const ParameterGroup* group : groups_.trained())
-    add_squares(sum, group->gradient().part().to(at::kCPU));
+  for (const ParameterGroup* group : groups_.trained()) add_squares(sum, group->gradient().part().to(at::kCPU));
   ExactSum::Parts parts = sum.parts();
   const at::Tensor mine = at::from_blob(parts.data(), {std::int64_t(parts.size())}, at::kLong);
   const at::Tensor all = mine.to(options_.device);
@@ -125,8 +125,7 @@ double ModelStates::gradient_norm() {
     return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
   }
   double sum = 0;
-  for (const ParameterGroup* group : groups_.trained())
-    sum += sum_of_squares(group->gradient().part()).sum_of_squares;
+  for (const ParameterGroup* group : groups_.trained()) sum += sum_of_squares(group->gradient().part()).sum_of_squares;
   at::Tensor total = at::full({1}, sum, at::kDouble);
   norm_ranks().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
   return std::sqrt(total.item<double>());

@@ -103,7 +103,8 @@ std::vector<StateLayout> ParameterGroup::state_layouts(const Units& units) {
     const FlatTensor& tensor = layout().tensors()[std::size_t(t)];
     const ParameterRef member = spec().members[std::size_t(tensor.parameter)];
     TensorRule rule = context_.optimizers->rule_of(
-        tensor.spec.name, {tensor.spec.full().shape, member.unit > 0 && member.unit + 1 < int(units.size()), tensor.offset});
+        tensor.spec.name,
+        {tensor.spec.full().shape, member.unit > 0 && member.unit + 1 < int(units.size()), tensor.offset});
     rule.lr_scale *= units[member.unit]->parameters()[member.parameter].lr_scale;
     context_.optimizer_tensors->resize(std::size_t(context_.optimizers->size()));
     auto& known = (*context_.optimizer_tensors)[std::size_t(rule.optimizer)];

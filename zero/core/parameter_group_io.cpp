@@ -239,8 +239,7 @@ at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slic
     const at::Tensor values = all.narrow(0, r * most, other.numel()).view(other.shape);
     std::int64_t done = 0;
     for (const TensorCut::Window& window : spec.cut->windows(r)) {
-      full.narrow(spec.cut->dim, window.begin, window.count)
-          .copy_(values.narrow(spec.cut->dim, done, window.count));
+      full.narrow(spec.cut->dim, window.begin, window.count).copy_(values.narrow(spec.cut->dim, done, window.count));
       done += window.count;
     }
   }

@@ -24,8 +24,8 @@ struct UnitGroups {
   std::vector<std::vector<ParameterGroup*>> needed_by = {};  // by unit: its own groups, and those that it borrows from
   std::vector<ParameterGroup*> spanning = {};                // groups of the whole model
   SideStream gather_stream = {}, reduce_stream = {};
-  bool overlap = false;  // gathers run ahead by one unit
-  bool gathers = false;  // some weights are gathered on use
+  bool overlap = false;                   // gathers run ahead by one unit
+  bool gathers = false;                   // some weights are gathered on use
   Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
   Communicator* tensor_ranks = nullptr;   // hold the other slices of cut parameters; null: there are none
   std::vector<WeightUser*> under_way = {};

@@ -238,7 +238,8 @@ std::string Layout::describe(std::int64_t global_batch_size) const {
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
   if (tensor > 1) words += text(", tensor ", tensor);
   if (context > 1) words += text(", context ", context);
-  words += text(", ", global_batch_size / (ranks / (tensor * context) * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
+  words += text(", ", global_batch_size / (ranks / (tensor * context) * micro_batch_rows), " x ", micro_batch_rows,
+                " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
   if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";

@@ -35,7 +35,7 @@ constexpr const char* scheme =
     "SHA-256 by pieces ";  // in every mark of a file, so that one made in another way is known
 
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
-const std::set<std::string> free_sections{"job",     "zero",    "parallel",   "comm", "activation_checkpoint",
+const std::set<std::string> free_sections{"job",     "zero",       "parallel", "comm", "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
 const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
                                       "training.precision",     "training.device",       "training.validation_interval",

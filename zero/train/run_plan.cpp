@@ -66,7 +66,8 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
 RunModel open_model(RunPlan& plan, const TrainArguments& arguments, int rank) {
   const MeshShape& mesh = plan.batch.mesh;
   const bool with_weights = arguments.preview.examples == 0 && !plan.lacks_weights(arguments);
-  RunModel run = make_run_model(plan.config, plan.model, with_weights, {mesh.tensor, mesh.index(rank, MeshAxis::tensor)});
+  RunModel run =
+      make_run_model(plan.config, plan.model, with_weights, {mesh.tensor, mesh.index(rank, MeshAxis::tensor)});
   if (arguments.target.named() || plan.lacks_weights(arguments)) return run;
   plan.tokenizer = tokenizer_of(plan.config, plan.model);
   check_result(plan.config, plan.model);

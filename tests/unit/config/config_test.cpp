@@ -56,8 +56,9 @@ TEST(Config, DefaultsStandWhereNothingIsGiven) {
 }
 
 TEST(Config, TheAxesDivideHeads) {
-  const std::string preset = "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\nnum_attention_heads = 6\n"
-                             "num_key_value_heads = 2\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 100\nseq_len = 8\n";
+  const std::string preset =
+      "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\nnum_attention_heads = 6\n"
+      "num_key_value_heads = 2\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 100\nseq_len = 8\n";
   const auto said = [&](const std::string& keys) { return refusal(preset + "[parallel]\n" + keys); };
   EXPECT_EQ(said("tensor = 2\n"), "accepted");
   EXPECT_THAT(said("tensor = 3\n"), HasSubstr("[parallel] tensor = 3: must divide the model's 6 attention heads and 2 "

@@ -22,9 +22,13 @@ concept HalfEndsWith = requires(const HalfOutput& half, const ForwardContext& co
   half.add(y, x, context);
 };
 template <class X>
-concept Gathers = requires(const X& x, const TokenSplit& split) { gather_tokens(x, split); };
+concept Gathers = requires(const X& x, const TokenSplit& split) {
+  gather_tokens(x, split);
+};
 template <class X>
-concept Scatters = requires(const X& x, const TokenSplit& split) { scatter_tokens(x, split); };
+concept Scatters = requires(const X& x, const TokenSplit& split) {
+  scatter_tokens(x, split);
+};
 
 // Norms and the residual stream take whole rows of own tokens, and no parts of sums or rows.
 static_assert(NormTakes<TokenPart>);

@@ -37,8 +37,7 @@ class TensorCutTest : public ::testing::TestWithParam<std::vector<std::int64_t>>
     for (int dim = 0; dim < int(full.size()); ++dim)
       for (const auto& pieces : pieces_of(full[std::size_t(dim)]))
         for (int ranks = 2; ranks <= 5; ++ranks)
-          for (int rank = 0; rank < ranks; ++rank)
-            check(values, slice_of({"t", full}, dim, pieces, {ranks, rank}));
+          for (int rank = 0; rank < ranks; ++rank) check(values, slice_of({"t", full}, dim, pieces, {ranks, rank}));
   }
 };
 
@@ -104,9 +103,7 @@ TEST(TensorCut, AWholeTensorIsOneRun) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST(TensorCut, AnAxisOfOneRankCutsNothing) {
-  EXPECT_FALSE(slice_of({"t", {4, 2}}, 0, {4}, {}).cut.has_value());
-}
+TEST(TensorCut, AnAxisOfOneRankCutsNothing) { EXPECT_FALSE(slice_of({"t", {4, 2}}, 0, {4}, {}).cut.has_value()); }
 
 }  // namespace
 }  // namespace zero

@@ -16,9 +16,9 @@ bool is_compute_type(GgmlType type, at::ScalarType compute) {
 }
 
 [[noreturn]] void refuse_cut(const TensorSpec& tensor, std::int64_t block) {
-  throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape), ": [parallel] tensor = ",
-                        tensor.cut->place.ranks, " cuts it inside of a quantised block of ", block,
-                        " numbers: use fewer ranks along the tensor axis, or a base that is not quantised"));
+  throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape),
+                        ": [parallel] tensor = ", tensor.cut->place.ranks, " cuts it inside of a quantised block of ",
+                        block, " numbers: use fewer ranks along the tensor axis, or a base that is not quantised"));
 }
 
 }  // namespace

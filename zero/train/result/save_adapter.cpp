@@ -12,8 +12,9 @@ void save_adapter(Engine& engine, const RunModel& run, const std::string& folder
   Communicator& ranks = engine.host();
   std::unique_ptr<AdapterWriter> writer;  // rank 0's
   on_first(ranks, [&] {
-    writer = std::make_unique<AdapterWriter>(folder, engine.exported_tensors(true), family_of(run.model.config.model_type),
-                                             *run.lora, run.pissa.get(), run.start.get());
+    writer =
+        std::make_unique<AdapterWriter>(folder, engine.exported_tensors(true), family_of(run.model.config.model_type),
+                                        *run.lora, run.pissa.get(), run.start.get());
   });
   engine.export_weights(
       [&](const TensorSpec& spec, const at::Tensor& value) { on_first(ranks, [&] { writer->append(spec, value); }); },

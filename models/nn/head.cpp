@@ -284,9 +284,9 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
     throw InputError("the loss " + loss.name() +
                      " is a function of whole sequences, and [parallel] context divides them: leave parallel.context "
                      "out");
-  if (own.vocabulary.divides() && !loss.takes_slices())
+  if (const Communicator* ranks = own.vocabulary.ranks; ranks && !loss.takes_slices())
     throw InputError("the loss " + loss.name() + " reads whole rows of logits, and [parallel] tensor = " +
-                     std::to_string(own.vocabulary.ranks->size()) + " divides them: leave parallel.tensor out");
+                     std::to_string(ranks->size()) + " divides them: leave parallel.tensor out");
   const auto norm = weights.norm.defined() ? std::optional(weights.norm) : std::nullopt;
   return HeadLossFunction::apply(x, weights.output, context.batch->targets, norm, own);
 }

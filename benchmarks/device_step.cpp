@@ -73,6 +73,7 @@ class FreeCommunicator final : public Communicator, private CollectiveMemory {
                      const std::vector<std::int64_t>&, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_settle(const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>&, const CallRecord&) override {
     return std::make_unique<FreeCommunicator>(*this, device_);

@@ -43,6 +43,10 @@ void TimedCommunicator::do_recv(const at::Tensor& tensor, int from, const CallRe
   time(call.tag.phase, [&] { ForwardingCommunicator::do_recv(tensor, from, call); });
 }
 
+void TimedCommunicator::do_settle(const CallRecord& call) {
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_settle(call); });
+}
+
 void TimedCommunicator::do_barrier(const CallRecord& call) {
   time(call.tag.phase, [&] { ForwardingCommunicator::do_barrier(call); });
 }

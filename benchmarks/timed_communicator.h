@@ -24,6 +24,7 @@ class TimedCommunicator final : public ForwardingCommunicator {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
+  void do_settle(const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
 
   template <class Call>

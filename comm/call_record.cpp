@@ -51,6 +51,8 @@ const char* name_of(CollectiveKind kind) {
       return "send";
     case CollectiveKind::recv:
       return "recv";
+    case CollectiveKind::settle:
+      return "settle";
     case CollectiveKind::barrier:
       return "barrier";
     case CollectiveKind::split:

@@ -54,6 +54,7 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   send,
   recv,
+  settle,
   barrier,
   split
 };

@@ -168,6 +168,8 @@ void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
   do_recv(tensor, from, record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from));
 }
 
+void Communicator::settle(CallTag tag) { do_settle(record(CollectiveKind::settle, 0, at::kByte, tag)); }
+
 void Communicator::barrier(CallTag tag) { do_barrier(record(CollectiveKind::barrier, 0, at::kByte, tag)); }
 
 std::unique_ptr<Communicator> Communicator::split(const std::vector<int>& ranks) {

@@ -62,8 +62,12 @@ class Communicator {
   void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_counts, CallTag tag = {});
 
+  /// Starts to send and returns. The tensor must not change before settle(). Messages of one rank to another arrive in
+  /// their order. A GPU's stream waits for the receiver.
   void send(const at::Tensor& tensor, int to, CallTag tag = {});
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
+  /// Waits until the memory of all messages that this rank has sent is free again. Not collective.
+  void settle(CallTag tag = {});
   void barrier(CallTag tag = {});
 
   /// A communicator of these ranks of this one, in this order, including the caller. Every rank names its future group,
@@ -98,6 +102,7 @@ class Communicator {
                              const std::vector<std::int64_t>& in_counts, const CallRecord& call) = 0;
   virtual void do_send(const at::Tensor& tensor, int to, const CallRecord& call) = 0;
   virtual void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) = 0;
+  virtual void do_settle(const CallRecord& call) = 0;
   virtual void do_barrier(const CallRecord& call) = 0;
   virtual std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) = 0;
 

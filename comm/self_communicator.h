@@ -35,6 +35,7 @@ class SelfCommunicator final : public Communicator {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor&, int, const CallRecord&) override {}  // the caller has checked that a peer exists
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_settle(const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 

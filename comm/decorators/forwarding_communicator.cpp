@@ -44,6 +44,8 @@ void ForwardingCommunicator::do_recv(const at::Tensor& tensor, int from, const C
   inner_.recv(tensor, from, call.tag);
 }
 
+void ForwardingCommunicator::do_settle(const CallRecord& call) { inner_.settle(call.tag); }
+
 void ForwardingCommunicator::do_barrier(const CallRecord& call) { inner_.barrier(call.tag); }
 
 std::unique_ptr<Communicator> ForwardingCommunicator::do_split(const std::vector<int>& ranks, const CallRecord&) {

@@ -25,6 +25,7 @@ class ForwardingCommunicator : public Communicator {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
+  void do_settle(const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
   /// Returns a part of the inner communicator, without this decorator around it.
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;

@@ -48,13 +48,19 @@ void StagedCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<
 }
 
 void StagedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
-  ForwardingCommunicator::do_send(stage(tensor, true), to, call);
+  sent_.push_back(stage(tensor, true));
+  ForwardingCommunicator::do_send(sent_.back(), to, call);
 }
 
 void StagedCommunicator::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
   const at::Tensor host = stage(tensor, false);
   ForwardingCommunicator::do_recv(host, from, call);
   tensor.copy_(host);
+}
+
+void StagedCommunicator::do_settle(const CallRecord& call) {
+  ForwardingCommunicator::do_settle(call);
+  sent_.clear();
 }
 
 void StagedCommunicator::do_barrier(const CallRecord& call) {

@@ -23,11 +23,13 @@ class StagedCommunicator final : public ForwardingCommunicator {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
+  void do_settle(const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;
+  std::vector<at::Tensor> sent_;  // host tensors since the last settle()
   TorchMemory memory_;
 };
 

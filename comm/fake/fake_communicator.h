@@ -25,6 +25,7 @@ class FakeCommunicator final : public Communicator {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_settle(const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 

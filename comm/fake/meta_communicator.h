@@ -1,6 +1,6 @@
 #pragma once
-// MetaCommunicator: rank 0 of absent ranks, for tensors on Meta, which have sizes and no memory. Nothing travels. It
-// shows what a rank would hold.
+// MetaCommunicator: one rank among absent ones, for tensors on Meta, which have sizes and no memory. Nothing travels.
+// It shows what a rank would hold.
 #include <cstdint>
 
 #include "comm/communicator.h"
@@ -10,8 +10,8 @@ namespace zero {
 class MetaCommunicator final : public Communicator, private CollectiveMemory {
  public:
   /// `largest_sum` receives the largest sum in bytes that reserve() is asked for. May be null.
-  explicit MetaCommunicator(int ranks, std::int64_t* largest_sum = nullptr)
-      : Communicator(0, ranks), largest_sum_(largest_sum) {}
+  explicit MetaCommunicator(int ranks, std::int64_t* largest_sum = nullptr, int rank = 0)
+      : Communicator(rank, ranks), largest_sum_(largest_sum) {}
 
   CollectiveMemory& memory() override { return *this; }
   FailureHandling& failures() override { return failures_; }
@@ -28,9 +28,10 @@ class MetaCommunicator final : public Communicator, private CollectiveMemory {
                      const std::vector<std::int64_t>&, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_settle(const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
-    return std::make_unique<MetaCommunicator>(int(ranks.size()), largest_sum_);
+    return std::make_unique<MetaCommunicator>(int(ranks.size()), largest_sum_, place_in(ranks).key);
   }
 
   SynchronousFailures failures_;

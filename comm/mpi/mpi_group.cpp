@@ -19,14 +19,21 @@ std::byte* MpiGroup::bytes_of(const at::Tensor& tensor) {
 
 void MpiGroup::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
   messages_->begin(call);
-  messages_->send(0, bytes_of(tensor), tensor.nbytes(), to);
-  messages_->finish(0);
+  if (messages_->is_idle(PointToPoint::outbox)) sent_.clear();
+  messages_->send(PointToPoint::outbox, bytes_of(tensor), tensor.nbytes(), to);
+  sent_.push_back(tensor);
 }
 
 void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
   messages_->begin(call);
   messages_->recv(0, bytes_of(tensor), tensor.nbytes(), from);
   messages_->finish(0);
+}
+
+void MpiGroup::do_settle(const CallRecord& call) {
+  messages_->begin(call);
+  messages_->finish(PointToPoint::outbox);
+  sent_.clear();
 }
 
 std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, const CallRecord& call) {

@@ -3,6 +3,7 @@
 // wait for other ranks ends at the deadline with an Error that names the call and the missing ranks.
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/mpi/mpi_communicator.h"
@@ -26,10 +27,12 @@ class MpiGroup : public Communicator {
  private:
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) final;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) final;
+  void do_settle(const CallRecord& call) final;
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) final;
 
   std::shared_ptr<PointToPoint> messages_;
   MpiOptions options_;
+  std::vector<at::Tensor> sent_;  // on their way
   TorchMemory memory_;
   MpiFailures failures_;
 };

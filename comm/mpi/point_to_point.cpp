@@ -83,7 +83,7 @@ struct PointToPoint::Impl {
   int rank = 0;
   int size = 1;
   int largest_tag = 32767;
-  std::array<Lane, 2> lanes;
+  std::array<Lane, outbox + 1> lanes;
   CallRecord call;
   int tag = 0;  // of its messages
 
@@ -207,6 +207,17 @@ void PointToPoint::recv(int lane, void* data, std::size_t bytes, int from) {
               "MPI_Irecv");
     at += n;
   } while (at < bytes);
+}
+
+bool PointToPoint::is_idle(int lane) {
+  Lane& l = impl_->lanes[lane];
+  if (l.requests.empty()) return true;
+  int done = 0;
+  l.statuses.assign(l.requests.size(), MPI_Status{});
+  const int code = MPI_Testall(static_cast<int>(l.requests.size()), l.requests.data(), &done, l.statuses.data());
+  if (code != MPI_SUCCESS) check_mpi(code, impl_->call.describe().c_str());
+  if (done) l.clear();
+  return done;
 }
 
 void PointToPoint::finish(int lane) {

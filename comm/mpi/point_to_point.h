@@ -26,14 +26,18 @@ class PointToPoint {
 
   /// Starts a call. Its kind, type and tag travel in the tag of MPI's messages.
   void begin(const CallRecord& call);
-  /// Two lanes can be in flight at once, so that one message travels while another is processed. The memory must stay
-  /// valid until finish(). Empty messages are sent too, so that a rank with another expectation notices.
+  /// Lanes 0 and 1 can be in flight at once, so that one message travels while another is processed. The outbox is a
+  /// third lane, for messages that nobody waits for. The memory must stay valid until finish(). Empty messages are sent
+  /// too, so that a rank with another expectation notices.
+  static constexpr int outbox = 2;
   void send(int lane, const void* data, std::size_t bytes, int to);
   void recv(int lane, void* data, std::size_t bytes, int from);
   /// Waits for everything started on the lane. Throws an Error that names the call if a message belongs to another
   /// call, which it names too, or has an unexpected length. It also throws if MPI fails, and at the deadline, with the
   /// missing ranks.
   void finish(int lane);
+  /// True if everything started on the lane has arrived. Does not wait.
+  bool is_idle(int lane);
 
  private:
   struct Impl;

@@ -1,6 +1,8 @@
 // One rank of a simulated world. Ranks meet, read each other's tensors in place, and meet again before they continue.
 #include <cstring>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -70,24 +72,29 @@ class SimCommunicator final : public Communicator {
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override {
     enter(call);
     Lock lock(world_->mutex);
-    auto& box = group_->mail[{rank(), to}];
-    ZERO_CHECK(!box, "two sends at once from one rank");
-    box = SimMessage{.call = call, .data = tensor.const_data_ptr()};
+    group_->mail[{rank(), to}].push_back({call, tensor});
+    sent_to_.insert(to);
     world_->changed.notify_all();
-    wait(lock, call, {to}, [&] { return box->taken; });
-    box.reset();
   }
 
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override {
     enter(call);
     Lock lock(world_->mutex);
     auto& box = group_->mail[{from, rank()}];
-    wait(lock, call, {from}, [&] { return box && !box->taken; });
-    if (box->call.numel != call.numel || box->call.type != call.type)
-      fail(text("mismatch: ", named(rank(), call), ", but ", named(from, box->call)));
-    if (tensor.nbytes()) std::memcpy(tensor.data_ptr(), box->data, tensor.nbytes());
-    box->taken = true;
+    wait(lock, call, {from}, [&] { return !box.empty(); });
+    const SimMessage& message = box.front();
+    if (message.call.numel != call.numel || message.call.type != call.type || message.call.tag != call.tag)
+      fail(text("mismatch: ", named(rank(), call), ", but ", named(from, message.call)));
+    if (tensor.nbytes()) std::memcpy(tensor.data_ptr(), message.tensor.const_data_ptr(), tensor.nbytes());
+    box.pop_front();
     world_->changed.notify_all();
+  }
+
+  void do_settle(const CallRecord& call) override {
+    enter(call);
+    Lock lock(world_->mutex);
+    for (const int to : std::exchange(sent_to_, {}))
+      wait(lock, call, {to}, [&] { return group_->mail[{rank(), to}].empty(); });
   }
 
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override {
@@ -244,6 +251,7 @@ class SimCommunicator final : public Communicator {
 
   std::shared_ptr<SimWorld::State> world_;
   std::shared_ptr<SimGroup> group_;
+  std::set<int> sent_to_;  // since the last settle()
   TorchMemory memory_;
   SynchronousFailures failures_;
 };

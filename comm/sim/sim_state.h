@@ -1,6 +1,7 @@
 #pragma once
 // The shared state of the threads of a simulated world. Internal to the sim backend.
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -34,11 +35,10 @@ struct SimOffer {
   int key = 0;
 };
 
-/// A message. Its sender waits until it is received.
+/// A message that was sent and not received.
 struct SimMessage {
   CallRecord call;
-  const void* data = nullptr;
-  bool taken = false;
+  at::Tensor tensor;
 };
 
 struct SimGroup {
@@ -47,8 +47,8 @@ struct SimGroup {
   std::vector<bool> here;
   int arrived = 0;
   std::uint64_t meetings = 0;
-  std::map<int, std::shared_ptr<SimGroup>> parts;                 // of the current split, by color
-  std::map<std::pair<int, int>, std::optional<SimMessage>> mail;  // by (from, to)
+  std::map<int, std::shared_ptr<SimGroup>> parts;              // of the current split, by color
+  std::map<std::pair<int, int>, std::deque<SimMessage>> mail;  // by (from, to)
 };
 
 /// `mutex` guards all members except those of a rank's own thread (its random numbers).

@@ -73,6 +73,12 @@ at::Tensor TokenSplit::gather_parts(const at::Tensor& part) const {
   return context_ ? gathered(*context_, part).narrow(0, 0, tokens()) : part;
 }
 
+std::vector<std::int64_t> activation_shape(const ForwardContext& context, std::int64_t width) {
+  const TokenSplit split(context);
+  if (split.any()) return {1, split.own(), width};
+  return {context.batch->ids.size(0), context.batch->ids.size(1), width};
+}
+
 void sum_over(Communicator& ranks, const at::Tensor& tensor) {
   if (tensor.numel() > 0)
     ranks.all_reduce(tensor.view({-1}), {at::toOpMathType(tensor.scalar_type()), false}, {Phase::activations});

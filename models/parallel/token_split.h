@@ -60,6 +60,9 @@ class TokenSplit {
   std::int64_t batch_ = 0, length_ = 0, part_ = 0, own_ = 0, first_ = 0;
 };
 
+/// The shape of the activations between units, of this width: [B, T, width], or [1, own, width].
+std::vector<std::int64_t> activation_shape(const ForwardContext& context, std::int64_t width);
+
 /// tensor <- the sum over ranks, held in fp32 (fp64 in fp64) and rounded once.
 void sum_over(Communicator& ranks, const at::Tensor& tensor);
 

@@ -194,7 +194,9 @@ def main():
     parser.add_argument("data")
     parser.add_argument("-k", default="", help="cases whose name holds this")
     parser.add_argument("-v", action="store_true", help="what failing jobs said")
+    parser.add_argument("--part", default="0/1", metavar="I/N", help="every N-th case, from number I on")
     options = parser.parse_args()
+    first, step = map(int, options.part.split("/"))
     offloaded = ["offload.optimizer='cpu'", "offload.parameters='cpu'"]
     cases = [(f"stage {stage}, 1 rank", golden(stage, 1)) for stage in (0, 3)]
     cases += [(f"stage {stage}, 2 ranks", golden(stage, 2)) for stage in range(4)]
@@ -214,6 +216,7 @@ def main():
                                                               "optimizer.state_dtype='bf16'", "optimizer.master_dtype='split'")),
               ("stopped rank", stopped_rank)]
     between = [("stage 3, 2 nodes", golden(3, 4)), ("stage 2, 2 nodes hybrid", golden(2, 4, degree=2))]
+    cases, between = cases[first::step], between[first::step]
     program = os.path.join(options.programs, "zero_train")
     settings = {"training.device": "cuda"}
     with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ ROOMS = {
     "models/lora": ["base", "models", "models/formats", "models/families"],
     "models/generate": ["base", "models", "models/*"],
     "zero/optim": ["base", "offload", "offload/quantized"],
-    "zero/core": ["base", "comm", "offload", "offload/*", "models", "models/nn/recompute.h", "zero/optim"],
+    "zero/core": ["base", "comm", "offload", "offload/*", "models", "models/nn/recompute.h", "models/parallel/token_split.h", "zero/optim"],
     "zero/modules": ["base", "comm", "offload", "offload/*", "models", "zero/optim", "zero/core"],
     "zero/data": ["base", "comm", "models", "models/loss", "models/text", "models/formats"],
     "zero/checkpoint": ["base", "comm", "offload", "offload/memory", "models", "zero/core", "zero/optim"],

@@ -68,4 +68,22 @@ inline Parts phi3_like() {
   return {"phi3_like", config};
 }
 
+/// Four key-value heads, and a vocabulary, tokens and a width that four ranks do not divide evenly where they need not.
+inline Parts four_heads() {
+  ModelConfig config = small_config(true);
+  config.num_attention_heads = 8;
+  config.num_key_value_heads = 4;
+  config.head_dim = 6;
+  config.intermediate_size = 45;
+  return {"four_heads", config};
+}
+
+/// GPT-2's parts with heads for four ranks.
+inline Parts gpt2_of_four() {
+  ModelConfig config = gpt2_like().config;
+  config.num_attention_heads = config.num_key_value_heads = 4;
+  config.head_dim = 6;
+  return {"gpt2_of_four", config};
+}
+
 }  // namespace zero::testing

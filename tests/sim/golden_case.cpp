@@ -71,18 +71,18 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
                    rates = golden.expected.read("step.lr");
   const at::Tensor logits = golden.expected.read("logits");
   for (std::int64_t step = 0; step < steps; ++step) {
-    Batch batch;
-    const at::Tensor loss_sum = accumulate_gradients(engine, micro_batches, 1.0 / tokens, [&](std::int64_t a) {
-      const std::int64_t in_step = (a * communicator.size() + rank) * rows;
-      batch = golden.batch(step * global + in_step, rows);
-      ForwardContext context;
-      context.batch = &batch;
-      if (step == 0) {
-        const at::Tensor got = engine.evaluate(context, logits_of);
-        EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
-      }
-      return context;
-    });
+    const at::Tensor loss_sum =
+        accumulate_gradients(engine, micro_batches, 1.0 / tokens, [&](std::int64_t a, Batch& batch) {
+          const std::int64_t in_step = (a * communicator.size() + rank) * rows;
+          batch = golden.batch(step * global + in_step, rows);
+          ForwardContext context;
+          context.batch = &batch;
+          if (step == 0) {
+            const at::Tensor got = engine.evaluate(context, logits_of);
+            EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
+          }
+          return context;
+        });
     if (step == 0) {
       engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
         const at::Tensor want = golden.expected.read("grad." + name_in_memory(spec.name, s));

@@ -97,9 +97,8 @@ Trained train(int stage, int ranks, int micro_batches, int recompute_every) {
       if (rank == 0) result.weights[spec.name] = value.clone();
     });
     const std::int64_t own = batch_rows / ranks / micro_batches;
-    Batch batch;
     LossFigures figures;
-    const auto context_of = [&](std::int64_t m) {
+    const auto context_of = [&](std::int64_t m, Batch& batch) {
       batch = rows_of((m * ranks + rank) * own, own);
       ForwardContext context;
       context.batch = &batch;
@@ -111,7 +110,8 @@ Trained train(int stage, int ranks, int micro_batches, int recompute_every) {
       if (rank == 0) result.gradients[spec.name] = value.clone();
     });
     ASSERT_EQ(figures.size(), 1u) << "both units and all micro-batches have one name";
-    ForwardContext context = context_of(0);
+    Batch batch;
+    ForwardContext context = context_of(0, batch);
     context.training = false;
     const at::Tensor sums = at::stack({loss.sum(), figures[0].second, engine.evaluate(context).to(at::kDouble)});
     communicator.all_reduce(sums, {at::kDouble, false});

@@ -35,24 +35,6 @@ RunOptions with_layout(RunOptions run, const Layout& layout) {
 
 Parts llama_like() { return {"llama_like", small_config(false)}; }
 
-/// Four key-value heads, and a vocabulary, tokens and a width that four ranks do not divide evenly where they need not.
-Parts four_heads() {
-  ModelConfig config = small_config(true);
-  config.num_attention_heads = 8;
-  config.num_key_value_heads = 4;
-  config.head_dim = 6;
-  config.intermediate_size = 45;
-  return {"four_heads", config};
-}
-
-/// GPT-2's parts with heads for four ranks.
-Parts gpt2_of_four() {
-  ModelConfig config = gpt2_like().config;
-  config.num_attention_heads = config.num_key_value_heads = 4;
-  config.head_dim = 6;
-  return {"gpt2_of_four", config};
-}
-
 RunOptions reference_of(const Parts& parts) {
   RunOptions run;
   run.config = parts.config;
@@ -79,9 +61,13 @@ using Case = std::tuple<Parts, int, Layout>;
 
 class ParallelAxes : public ::testing::TestWithParam<Case> {
  protected:
-  static void expect_equal_runs(const RunOptions& reference) {
+  /// `kind`: full or of adapters.
+  static void expect_equal_runs(const RunOptions& reference, const std::string& kind) {
     const auto& [parts, stage, layout] = GetParam();
-    const RunResult expected = run_training(reference);
+    static std::map<std::string, RunResult> references;  // by parts and kind: those of one rank
+    const std::string name = std::string(parts.name) + kind;
+    if (!references.contains(name)) references[name] = run_training(reference);
+    const RunResult& expected = references[name];
     ASSERT_GT(expected.norms.back(), 0);
     for (const int micro_batches : {1, 3}) {
       RunOptions run = with_layout(reference, layout);
@@ -96,19 +82,19 @@ class ParallelAxes : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(ParallelAxes, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam()))); }
+TEST_P(ParallelAxes, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam())), "full"); }
 
 TEST_P(ParallelAxes, TrainsAdaptersAsOneRankDoes) {
   RunOptions run = reference_of(std::get<0>(GetParam()));
   add_adapters(run, false);
-  expect_equal_runs(run);
+  expect_equal_runs(run, "adapters");
 }
 
 TEST_P(ParallelAxes, TrainsDoraAsOneRankDoes) {
   RunOptions run = reference_of(std::get<0>(GetParam()));
   if (run.config.model_type == "gpt2") GTEST_SKIP() << "DoRA is not done for weights stored [in, out]";
   add_adapters(run, true);
-  expect_equal_runs(run);
+  expect_equal_runs(run, "dora");
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
@@ -159,6 +145,57 @@ TEST(ParallelTokens, OneTrainedTokenIsEnough) {
     run.stage = stage;
     for (const Layout& layout : {Layout{2, 2}, Layout{2, 1, 2}, Layout{4, 2, 2}})
       EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << stage << " " << layout;
+  }
+}
+
+TEST(ParallelTokens, MayBeOfPackedDocuments) {
+  for (const Parts& parts : {four_heads(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()}) {
+    RunOptions run = reference_of(parts);
+    run.ragged = false;
+    run.packed = true;
+    const RunResult expected = run_training(run);
+    for (const int stage : {0, 3})
+      for (const Layout& layout : {Layout{2, 2}, Layout{4, 2}, Layout{2, 1, 2}, Layout{4, 1, 2}}) {
+        run.stage = stage;
+        EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << parts << layout;
+      }
+  }
+}
+
+/// Logits of two documents of a row, [T, vocabulary], from rank 0 of the layout.
+at::Tensor logits_of_documents(const Layout& layout, std::int64_t first_token) {
+  const Parts parts = four_heads();
+  at::Tensor found;
+  SimWorld(layout.ranks).run([&](Communicator& communicator, int rank) {
+    Mesh mesh(communicator, {.context = layout.context, .tensor = layout.tensor});
+    Model model = make_model(parts.config, {layout.tensor, mesh.index(MeshAxis::tensor)});
+    EngineOptions options;
+    options.precision = {at::kDouble, at::kDouble, at::kDouble, at::kDouble};
+    Engine engine(chain_of(model), mesh, options);
+    const Model whole = make_model(parts.config);
+    RandomWeights weights(whole, 3);
+    engine.load(weights);
+    Batch batch;
+    batch.ids = at::arange(7, at::kLong).view({1, 7}).clone();
+    batch.ids[0][1] = first_token;
+    batch.targets = at::full({1, 7}, 1, at::kLong);
+    batch.documents = at::tensor({0, 0, 0, 1, 1, 1, 1}, at::kInt).view({1, 7});
+    batch.positions = at::tensor({0, 1, 2, 0, 1, 2, 3}, at::kLong).view({1, 7});
+    ForwardContext context;
+    context.batch = &batch;
+    const at::Tensor logits = engine.evaluate(context, logits_of);
+    if (rank == 0) found = logits.view({7, -1}).clone();
+  });
+  return found;
+}
+
+// Another token in the first document changes its logits, and not a bit of the second one's.
+TEST(ParallelTokens, SeeTheirOwnDocumentAlone) {
+  for (const Layout& layout : {Layout{1}, Layout{2, 1, 2}, Layout{4, 1, 4}, Layout{4, 2, 2}}) {
+    SCOPED_TRACE(::testing::Message() << layout);
+    const at::Tensor one = logits_of_documents(layout, 1), other = logits_of_documents(layout, 20);
+    EXPECT_FALSE(at::equal(one.narrow(0, 1, 2), other.narrow(0, 1, 2)));
+    EXPECT_TRUE(at::equal(one.narrow(0, 3, 4), other.narrow(0, 3, 4)));
   }
 }
 

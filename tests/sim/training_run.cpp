@@ -66,6 +66,16 @@ void pad(Batch& batch, std::int64_t first, const RunOptions& run) {
   }
 }
 
+void pack(Batch& batch, std::int64_t first, const RunOptions& run) {
+  batch.documents = at::zeros(batch.ids.sizes(), at::kInt);
+  batch.positions = at::arange(run.seq_len, at::kLong).repeat({batch.ids.size(0), 1});
+  for (int b = 0; b < batch.ids.size(0); ++b) {
+    const int length = 1 + int((first + b) * 7 % run.seq_len), rest = run.seq_len - length;
+    batch.documents[b].narrow(0, length, rest).fill_(1);
+    batch.positions[b].narrow(0, length, rest).sub_(length);
+  }
+}
+
 Batch batch_of(std::int64_t first, int rows, const RunOptions& run) {
   const int seq_len = run.seq_len;
   const std::int64_t vocab = run.config.vocab_size;
@@ -78,6 +88,7 @@ Batch batch_of(std::int64_t first, int rows, const RunOptions& run) {
     std::copy(tokens.begin() + 1, tokens.end(), batch.targets.data_ptr<std::int64_t>() + b * seq_len);
   }
   if (run.ragged) pad(batch, first, run);
+  if (run.packed) pack(batch, first, run);
   if (run.only_last_token) batch.targets.narrow(1, 0, seq_len - 1).fill_(ignored_target);
   return batch;
 }
@@ -100,13 +111,14 @@ EngineOptions engine_options(const RunOptions& run) {
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
   options.frozen = run.frozen;
+  options.pipeline = {run.schedule, run.chunks};
   return options;
 }
 
 /// Like accumulate_gradients(), but forwards run ahead, in the order of a pipeline's stage.
-at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double scale,
-                               const std::function<ForwardContext(std::int64_t)>& context_of) {
+at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double scale, const ContextOf& context_of) {
   std::deque<std::unique_ptr<ChainPass>> passes;
+  std::vector<Batch> batches(std::size_t(run.micro_batches));
   at::Tensor loss_sum = at::zeros({1}, at::kDouble);
   const auto finish = [&] {
     passes.front()->backward(scale);
@@ -114,7 +126,7 @@ at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double sca
     passes.pop_front();
   };
   for (int a = 0; a < run.micro_batches; ++a) {
-    ForwardContext context = context_of(a);
+    ForwardContext context = context_of(a, batches[std::size_t(a)]);
     context.gradient_scale = scale;
     const MicroBatch micro{a == 0, a + 1 == run.micro_batches};
     passes.push_back(std::make_unique<ChainPass>(engine.chain_run(), context, micro));
@@ -180,9 +192,10 @@ void choose_code() {
 RunResult run_training(const RunOptions& given, const AfterStep& after_step, const TrackerOf& tracker_of) {
   choose_code();
   RunOptions run = given;
-  MeshShape shape = MeshShape::hybrid(run.ranks / (run.context * run.tensor), run.shard_degree);
+  MeshShape shape = MeshShape::hybrid(run.ranks / (run.context * run.tensor * run.pipeline), run.shard_degree);
   shape.context = run.context;
   shape.tensor = run.tensor;
+  shape.pipeline = run.pipeline;
   const int row_ranks = shape.size(axes::rows);
   if (run.rows_in_order > 0) run.micro_batches = run.global_batch / (row_ranks * run.rows_in_order);
   RunResult result;
@@ -202,12 +215,11 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
     const int rows = run.global_batch / (row_ranks * run.micro_batches), row_place = mesh.index(axes::rows);
     for (int step = run.first_step; step < run.steps; ++step) {
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
-      std::vector<Batch> batches(std::size_t(run.micro_batches));
-      const auto context_of = [&](std::int64_t micro_batch) {
+      const auto context_of = [&](std::int64_t micro_batch, Batch& batch) {
         const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * row_ranks + row_place) * rows;
-        batches[std::size_t(micro_batch)] = batch_of(first, rows, run);
+        batch = batch_of(first, rows, run);
         ForwardContext context;
-        context.batch = &batches[std::size_t(micro_batch)];
+        context.batch = &batch;
         context.training = true;
         context.seed = std::uint64_t(step) + 1;
         context.first_sample = first;

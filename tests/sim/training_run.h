@@ -25,6 +25,9 @@ struct RunOptions {
   int shard_degree = 0;
   int context = 1;  // ranks of the context axis, and of the tensor axis; the others share the batch
   int tensor = 1;
+  int pipeline = 1;  // ranks of the pipeline axis
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  int chunks = 1;
   int steps = 8;
   int global_batch = 24;
   int seq_len = 6;
@@ -41,6 +44,7 @@ struct RunOptions {
   ModelConfig config;
   std::optional<LoraOptions> lora;  // adapters whose B matrices start random, so that every gradient shows
   bool ragged = false;              // samples of different length, with padding behind their ends
+  bool packed = false;              // rows of two documents, the first as long as a ragged row
   bool keep_frozen = false;
   FrozenFormat frozen = {};
   std::string base;  // model whose weights the adapters stand on; empty: random ones

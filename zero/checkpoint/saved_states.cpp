@@ -203,7 +203,10 @@ void check_tensors(const std::string& folder, const std::vector<TensorSpec>& hel
 }  // namespace
 
 void check_same_tensors(const SavedStates& saved, const CheckpointModel& model) {
-  check_tensors(saved.folder(), saved.tensors(), model, model.states.units().trained(), "trained");
+  std::vector<ParameterGroup*> trained;
+  for (const auto& group : model.states.groups())
+    if (group->spec().trainable) trained.push_back(group.get());
+  check_tensors(saved.folder(), saved.tensors(), model, trained, "trained");
   if (model.states.options().save_frozen && !saved.frozen_tensors().empty())
     check_tensors(saved.folder(), saved.frozen_tensors(), model, saved_frozen(model.states), "frozen");
 }
@@ -328,7 +331,8 @@ void restore_chunk(SavedStates& saved, const CheckpointModel& model, const State
 void restore_frozen(SavedStates& saved, const CheckpointModel& model) {
   if (saved.frozen_tensors().empty()) return;
   SavedWeights source(std::shared_ptr<SavedStates>(std::shared_ptr<void>(), &saved), model.full(""));
-  for (ParameterGroup* group : saved_frozen(model.states)) group->read(source);
+  for (ParameterGroup* group : saved_frozen(model.states))
+    if (group->is_here()) group->read(source);
 }
 
 /// Keeps arrays that the checkpoint lacks, and optional arrays whose length differs there.
@@ -345,6 +349,7 @@ void restore_array(SavedStates& saved, const std::string& name, const SavedStati
 void restore_states(SavedStates& saved, const CheckpointModel& model) {
   for (const auto& group : model.states.groups())
     for (const auto& shard : group->states()) {
+      if (!group->is_here()) continue;
       const std::vector<StateSpec> specs = group->visited_states(*shard);
       group->visit_states(*shard, StateAccess::write,
                           [&](const StateChunk& chunk) { restore_chunk(saved, model, *shard, specs, chunk); });

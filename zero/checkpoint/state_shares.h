@@ -40,7 +40,8 @@ struct SavedPart {
 
   /// True if a rank at this place of the mesh holds a share of it.
   bool is_held_by(int rank, const MeshShape& mesh) const {
-    return !group->spec().cut || mesh.index(rank, MeshAxis::tensor) == slice;
+    return mesh.index(rank, MeshAxis::pipeline) == group->spec().stage &&
+           (!group->spec().cut || mesh.index(rank, MeshAxis::tensor) == slice);
   }
 };
 /// In the order of a manifest's groups.

@@ -2,6 +2,9 @@
 
 #include <bit>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -46,25 +49,64 @@ void check_reproducible(const Config& config, int ranks) {
 
 }  // namespace
 
-MeshShape mesh_of(const Config& config, int ranks) {
-  const int tensor = int(config.parallel.tensor), context = int(config.parallel.context), together = tensor * context;
-  if (ranks % together != 0) {
-    const int below = ranks / together * together;
-    const bool both = tensor > 1 && context > 1;
-    throw InputError(text(config.where(tensor > 1 ? "parallel.tensor" : "parallel.context"),
-                          both ? text(" x context = ", together) : "", ": must divide the number of ranks, ", ranks,
-                          ": ", divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + together,
-                          " ranks"));
+namespace {
+
+/// The sizes of [parallel] that are not 1.
+struct AxisSizes {
+  std::vector<std::pair<std::string, int>> given;
+
+  explicit AxisSizes(const ParallelConfig& parallel) {
+    for (const auto& [name, ranks] : {std::pair("tensor", parallel.tensor), std::pair("context", parallel.context),
+                                      std::pair("pipeline", parallel.pipeline)})
+      if (ranks > 1) given.emplace_back(name, int(ranks));
   }
-  const int copies = ranks / together;  // of the whole model's computation
+  /// " x tensor x context = 8", behind the first one's name; empty for one alone.
+  std::string product() const {
+    if (given.size() < 2) return "";
+    std::string names;
+    std::int64_t together = given.front().second;
+    for (auto axis = given.begin() + 1; axis != given.end(); ++axis) {
+      names += " x " + axis->first;
+      together *= axis->second;
+    }
+    return text(names, " = ", together);
+  }
+};
+
+/// Refuses a number of micro-batches that the pipeline's schedule does not take.
+void check_micro_batches(const Config& config, std::int64_t micro_batches) {
+  const std::int64_t stages = config.parallel.pipeline;
+  if (stages == 1 || config.parallel.schedule != "interleaved" || micro_batches % stages == 0) return;
+  const std::int64_t below = micro_batches / stages * stages;
+  throw InputError(text(config.where("parallel.schedule"),
+                        ": \"interleaved\" takes micro-batches by the number of "
+                        "stages, ",
+                        stages, ", and a step has ", micro_batches, ": make it ", below ? text(below, " or ") : "",
+                        below + stages, " by training.global_batch_size, or use \"1f1b\""));
+}
+
+}  // namespace
+
+MeshShape mesh_of(const Config& config, int ranks) {
+  const ParallelConfig& parallel = config.parallel;
+  const std::int64_t product = parallel.tensor * parallel.context * parallel.pipeline;
+  const AxisSizes sizes(parallel);
+  if (product > ranks || ranks % product != 0) {
+    const std::int64_t below = ranks / product * product;
+    throw InputError(text(config.where("parallel." + sizes.given.front().first), sizes.product(),
+                          ": must divide the number of ranks, ", ranks, ": ", divisors_of(ranks), "; or start ",
+                          below ? text(below, " or ") : "", below + product, " ranks"));
+  }
+  const int together = int(product), copies = ranks / together;  // of the whole model's computation
   const std::int64_t degree = config.zero.shard_degree;
   if (degree > 0 && copies % degree != 0)
     throw InputError(text(config.where("zero.shard_degree"), ": must divide the number of ranks",
                           together > 1 ? text(" / ", together, " of [parallel]") : "", ", ", copies, ": 0 (all), ",
                           divisors_of(copies)));
   MeshShape shape = MeshShape::hybrid(copies, int(degree));
-  shape.context = context;
-  shape.tensor = tensor;
+  shape.context = int(parallel.context);
+  shape.tensor = int(parallel.tensor);
+  shape.pipeline = int(parallel.pipeline);
   return shape;
 }
 
@@ -84,6 +126,7 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
     throw InputError(config.where("training.global_batch_size") + ": must be a multiple of " + size +
                      " x ranks = " + std::to_string(local) + " x " + std::to_string(ranks) + " = " +
                      std::to_string(pass) + "; " + remedy(global, pass, ranks, size));
+  check_micro_batches(config, global / pass);
   return {mesh, ranks, local, global, global / pass};
 }
 

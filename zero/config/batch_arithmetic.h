@@ -8,7 +8,7 @@
 namespace zero {
 
 /// The mesh of a run's ranks: sharding groups, each with one copy of the states, their replicas, and the ranks that
-/// share tensors. InputError if parallel.tensor or zero.shard_degree does not divide the ranks.
+/// share tensors, tokens and units. InputError if those of [parallel] or zero.shard_degree do not divide the ranks.
 MeshShape mesh_of(const Config& config, int ranks);
 
 struct BatchArithmetic {

@@ -88,8 +88,12 @@ struct ZeroConfig {
 };
 
 struct ParallelConfig {
-  std::int64_t tensor = 1;   // ranks that share each matrix and the tokens of a micro-batch
-  std::int64_t context = 1;  // ranks that share the tokens of each row
+  std::int64_t tensor = 1;        // ranks that share each matrix and the tokens of a micro-batch
+  std::int64_t context = 1;       // ranks that share the tokens of each row
+  std::int64_t pipeline = 1;      // stages that share the units of the model
+  std::string schedule = "1f1b";  // 1f1b | gpipe | interleaved
+  std::int64_t chunks = 2;        // runs of units on each stage, for "interleaved"
+  bool regather = false;          // stage 3 may gather weights for each micro-batch
   bool operator==(const ParallelConfig&) const = default;
 };
 

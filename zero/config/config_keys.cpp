@@ -296,6 +296,16 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"parallel", "context", at<&C::parallel, &ParallelConfig::context>, between(1, 1024),
        "Ranks that share the tokens of each row (DeepSpeed-Ulysses, docs/parallel.md), for long rows. tensor x context divides "
        "the number of ranks and the model's heads."},
+      {"parallel", "pipeline", at<&C::parallel, &ParallelConfig::pipeline>, between(1, 1024),
+       "Stages that the blocks of the model are dealt out to (docs/parallel.md). Micro-batches of a step pass them one after "
+       "the other, so a step needs several. pipeline x tensor x context divides the number of ranks."},
+      {"parallel", "schedule", at<&C::parallel, &ParallelConfig::schedule>, one_of({"1f1b", "gpipe", "interleaved"}),
+       "The order of a pipeline's micro-batches. 1f1b: few are alive at once. interleaved: each stage has several runs of "
+       "blocks, so stages wait less and send more. gpipe: all forwards come first."},
+      {"parallel", "chunks", at<&C::parallel, &ParallelConfig::chunks>, between(2, 1024),
+       "Runs of blocks on each stage, for schedule = \"interleaved\"."},
+      {"parallel", "regather", at<&C::parallel, &ParallelConfig::regather>, anything(),
+       "Allow zero.stage = 3 with a pipeline, whose stages then gather their weights again for every micro-batch."},
 
       {"comm", "deadline_seconds", at<&C::comm, &CommConfig::deadline_seconds>, up_to(1e8, "100000000"),
        "A collective that takes longer ends the job."},

@@ -38,12 +38,25 @@ void check_reproducible(const Config& config) {
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
   for (const auto& [key, ranks] :
-       {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
+       {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context),
+        std::pair("parallel.pipeline", config.parallel.pipeline)})
     if (config.job.over_ranks() && ranks > 1)
       refuse(
           config, key,
-          "adds parts of a row in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
+          "adds parts of a sum in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
           "leave one of the two out");
+}
+
+void check_pipeline(const Config& config) {
+  const ParallelConfig& parallel = config.parallel;
+  if (parallel.pipeline > 1 && config.zero.stage == 3 && !parallel.regather)
+    refuse(
+        config, "zero.stage",
+        text("3 gathers the weights of a pipeline's stage twice for each micro-batch, where stages 0 to 2 gather them "
+             "once a step at most, and each of the ",
+             parallel.pipeline,
+             " stages holds only its own blocks: use 1 or 2, or allow it with parallel.regather = "
+             "true"));
 }
 
 // Tries presets and their fields here, so that the error names the line.
@@ -130,8 +143,8 @@ void check_lora(const Config& config) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check :
-       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora, check_reproducible})
+  for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora,
+                           check_reproducible, check_pipeline})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }
@@ -147,6 +160,30 @@ void refuse_dropout(const Config& config, const ModelConfig& model) {
               preset ? "" : " (what is absent has the default of its model_type)",
               ": dropout is not done in training; set to 0.0 to train without. Generation and export have none"));
 }
+
+namespace {
+
+/// The stages that can share so many blocks, for messages.
+std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
+  return blocks < 2 * chunks ? "none" : text("2 to ", blocks / chunks);
+}
+
+void check_stages(const Config& config, const ModelConfig& model) {
+  const ParallelConfig& parallel = config.parallel;
+  if (parallel.pipeline == 1) return;
+  const bool interleaved = parallel.schedule == "interleaved";
+  if (interleaved && model.tie_word_embeddings)
+    refuse(config, "parallel.schedule",
+           "\"interleaved\" does not take tied embeddings, whose head lies on the first stage: use \"1f1b\"");
+  const std::int64_t chunks = interleaved ? parallel.chunks : 1;
+  if (parallel.pipeline * chunks > model.num_hidden_layers)
+    refuse(config, "parallel.pipeline",
+           text(interleaved ? text("x chunks = ", parallel.pipeline * chunks, ": ") : "",
+                "every run of a stage has a block, and the model has ", model.num_hidden_layers,
+                "; pipeline works with ", pipelines_of(model.num_hidden_layers, chunks)));
+}
+
+}  // namespace
 
 void validate_for(const Config& config, int ranks) { BatchArithmetic::of(config, ranks); }
 
@@ -169,6 +206,7 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
   if (const std::string why = why_not_cut(model, tensor); !why.empty()) refuse(config, "parallel.tensor", why);
   if (const std::string why = why_not_swapped(model, tensor, context); !why.empty())
     refuse(config, "parallel.context", why);
+  check_stages(config, model);
   const double tokens = double(config.micro_batch_rows()) * double(config.training.seq_len);
   const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
   if (4 * tokens * widths > most_bytes)

@@ -171,6 +171,11 @@ std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
     if (config.is_given(key) && config.training.on_nonfinite != rule)
       doubts.push_back(text(config.where(key), ": has no effect with training.on_nonfinite = \"",
                             config.training.on_nonfinite, "\": it is for \"", rule, "\""));
+  if (config.is_given("parallel.chunks") && config.parallel.schedule != "interleaved")
+    doubts.push_back(config.where("parallel.chunks") + ": has no effect without parallel.schedule = \"interleaved\"");
+  for (const char* key : {"parallel.schedule", "parallel.regather"})
+    if (config.is_given(key) && config.parallel.pipeline == 1)
+      doubts.push_back(config.where(key) + ": has no effect without parallel.pipeline");
   if (!config.data.validation.empty() && config.training.validation_interval == 0)
     doubts.push_back(text(config.where("training.validation_interval"), ": the run is never validated, and ",
                           toml_text(config.data.validation), " of data.validation is not read"));

@@ -83,6 +83,11 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
   options.recompute_attention = mode == "attention";
   options.keep_inputs = config.activation_checkpoint.keep == "on";
+  const std::string& schedule = config.parallel.schedule;
+  options.pipeline.schedule = schedule == "gpipe"         ? ScheduleKind::gpipe
+                              : schedule == "interleaved" ? ScheduleKind::interleaved
+                                                          : ScheduleKind::one_f_one_b;
+  options.pipeline.chunks = int(config.parallel.chunks);
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include "zero/core/chain_pass.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 
 #include <c10/util/ScopeExit.h>
@@ -15,9 +16,11 @@
 namespace zero {
 
 // An exception ends the pass, which reshards the groups that are open by then.
-ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const Head& head)
+ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& input,
+                     const Head& head)
     : run_(run),
       groups_(run.groups),
+      is_last_(run.is_last()),
       context_(context),
       micro_(micro),
       open_(run.chain.size(), 0),
@@ -32,11 +35,11 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
   auto ends = c10::make_scope_exit([this] { end(); });
   const CategoryScope scope(MemoryCategory::activations);
   if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
-  for (; spanning_open_ < groups_.spanning.size(); ++spanning_open_)
-    groups_.spanning[spanning_open_]->weights().unshard(Phase::forward);
+  for (; spanning_open_ < spanning().size(); ++spanning_open_)
+    spanning()[spanning_open_]->weights().unshard(Phase::forward);
   const int last = int(run.chain.size()) - 1;
-  at::Tensor x;
-  for (int u = 0; u <= last; ++u) {
+  at::Tensor x = input;
+  for (int u = run.units.begin; u < run.units.end; ++u) {
     open(u, Phase::forward);
     prefetch(u + 1, Phase::forward);
     x = enter_unit(x, *this, u);
@@ -44,7 +47,7 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
     x = exit_unit(x, *this, u);
     if (u < last) close(u);  // backward needs the last one first
   }
-  if (!head && at::GradMode::is_enabled() && context_.terms->sum().defined())
+  if (is_last_ && !head && at::GradMode::is_enabled() && context_.terms->sum().defined())
     x = x + context_.terms->sum().to(x.scalar_type());
   result_ = x;
   if (!at::GradMode::is_enabled()) close_all();
@@ -100,7 +103,7 @@ void ChainPass::close(int unit) {
 }
 
 void ChainPass::close_units() {
-  for (int u = 0; exists(u); ++u) close(u);
+  for (int u = run_.units.begin; exists(u); ++u) close(u);
   for (const auto& group : groups_.groups) group->weights().cancel_prefetch();
 }
 
@@ -112,7 +115,7 @@ void ChainPass::close_others() {
 
 void ChainPass::close_all() {
   close_units();
-  for (std::size_t g = 0; g < spanning_open_; ++g) groups_.spanning[g]->weights().reshard();
+  for (std::size_t g = 0; g < spanning_open_; ++g) spanning()[g]->weights().reshard();
   spanning_open_ = 0;
 }
 
@@ -125,7 +128,7 @@ void ChainPass::after_backward(int unit) {
   if (is_collected_[unit]) return;
   is_collected_[unit] = true;
   const at::NoGradGuard no_grad;
-  for (ParameterGroup* group : groups_.spanning)
+  for (ParameterGroup* group : spanning())
     if (group->spec().trainable) group->collect_gradients(unit, micro_);
   for (ParameterGroup* group : groups_.needed_by[unit]) {
     if (!group->spec().trainable || group->spec().unit != unit) continue;  // a borrowed group waits for its owner
@@ -135,33 +138,46 @@ void ChainPass::after_backward(int unit) {
   close(unit);
 }
 
-void ChainPass::backward(double scale) {
+std::vector<ParameterGroup*> ChainPass::trained() const {
+  std::vector<ParameterGroup*> found = groups_.trained();
+  std::erase_if(found, [&](const ParameterGroup* group) { return group->spec().run != run_.index; });
+  return found;
+}
+
+void ChainPass::backward(double scale, const at::Tensor& of_result) {
   ZERO_CHECK(!ended_, "a pass has one backward, before weights change");
-  ZERO_CHECK(micro_.first != groups_.in_step, "backward passes of a step begin with its first micro-batch");
-  groups_.in_step = true;
+  auto in_step = groups_.in_step[std::size_t(run_.index)];
+  ZERO_CHECK(micro_.first != in_step, "backward passes of a step begin with its first micro-batch");
+  in_step = true;
   try {
-    run_backward(scale);
+    run_backward(scale, of_result);
   } catch (...) {
     for (ParameterGroup* group : groups_.trained()) group->drop_gradients();
-    groups_.in_step = false;
+    in_step = false;
     end();
     throw;
   }
-  groups_.in_step = !micro_.last;
+  in_step = !micro_.last;
   end();
 }
 
-void ChainPass::run_backward(double scale) {
+void ChainPass::run_backward(double scale, const at::Tensor& of_result) {
   const CategoryScope scope(MemoryCategory::activations);
   close_others();
-  for (ParameterGroup* group : groups_.trained()) group->expect_gradients(micro_);
-  // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
-  const at::Tensor gradient = result_.detach().mul(0).add_(scale);
-  context_.terms->begin_backward(gradient);
-  result_.backward(gradient);
+  for (ParameterGroup* group : trained()) group->expect_gradients(micro_);
+  if (is_last_) {
+    // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
+    const at::Tensor gradient = result_.detach().mul(0).add_(scale);
+    context_.terms->begin_backward(gradient);
+    result_.backward(gradient);
+  } else if (of_result.defined()) {
+    const at::ScalarType wide = at::toOpMathType(result_.scalar_type());
+    context_.terms->begin_backward(at::full({}, scale, result_.options().dtype(wide)));
+    result_.backward(of_result);
+  }
   // Units whose input carries no gradient are not told by autograd that they are done.
-  for (int u = int(run_.chain.size()) - 1; u >= 0; --u) after_backward(u);
-  for (ParameterGroup* group : groups_.spanning)
+  for (int u = run_.units.end - 1; u >= run_.units.begin; --u) after_backward(u);
+  for (ParameterGroup* group : spanning())
     if (group->spec().trainable) group->reduce_gradients(micro_);
   close_all();
   if (micro_.last) groups_.reduce_stream.join();

@@ -1,7 +1,7 @@
 #pragma once
-// ChainPass: the way of one micro-batch through a chain of units, forward and back. It gathers each unit's weights
-// before they are used, reshards them afterwards, and hands gradients to their groups. Several passes may be under way,
-// each with a context of its own.
+// ChainPass: the way of one micro-batch through a chain of units, or one run of it, forward and back. It gathers each
+// unit's weights before they are used, reshards them afterwards, and hands gradients to their groups. Several passes
+// may be under way, each with a context of its own.
 #include <functional>
 #include <vector>
 
@@ -22,10 +22,15 @@ struct KeptOptions {
   auto operator<=>(const KeptOptions&) const = default;
 };
 
-/// A chain, the groups of its units, and the way in which passes run through it.
+/// A run of a chain's units, all of them or those of a pipeline's stage, with the groups of its units.
 struct ChainRun : KeptOptions {
-  Chain chain;
+  Chain chain;  // all units
   UnitGroups& groups;
+  UnitRun units;
+  int index = 0;  // among the runs of the chain
+
+  bool is_first() const { return units.begin == 0; }
+  bool is_last() const { return units.end == int(chain.size()); }
 };
 
 class ChainPass final : private BackwardHooks, private WeightUser {
@@ -34,32 +39,41 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
   /// Runs forward. Other passes that are under way reshard their weights, and gather them again for their backward. The
-  /// batch of the context must outlive the pass, and so must `run` until end(). `head` runs instead of the last unit's
-  /// forward. Collective.
-  ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const Head& head = {});
+  /// batch of the context must outlive the pass, and so must `run` until end(). `x`: what the run before this one gave,
+  /// a leaf; undefined for the first run. `head` runs instead of the chain's last unit's forward. Collective.
+  ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& x = {},
+            const Head& head = {});
   /// Reshards what is open, also if backward never came.
   ~ChainPass() override;
   ChainPass(const ChainPass&) = delete;
   ChainPass& operator=(const ChainPass&) = delete;
 
-  /// The loss summed over the batch (not averaged) with the terms that units added, a scalar that requires grad; or the
-  /// result of `head`. If autograd is off, the loss without the terms.
+  /// The last run gives the loss summed over the batch (not averaged) with the terms that its units added, a scalar
+  /// that requires grad; or the result of `head`. If autograd is off, the loss comes without the terms. Another run
+  /// gives the input of the next one.
   const at::Tensor& result() const { return result_; }
+  /// The part of the batch's loss that the run's units gave: result() of the last run, terms of another. [] without
+  /// gradient; undefined: none.
+  at::Tensor loss() const { return is_last_ ? result_.detach() : context_.terms->sum(); }
   /// The figures that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }
   /// Adds the gradients of scale x loss to those of the step, and reduces them as the stage wants it. If the loss is
   /// not finite, the gradients are not either: the step's norm then shows it on all ranks. Call it once, before weights
   /// change, and in the order of the step's micro-batches: first ... last. The result's graph must not be used
-  /// otherwise, since its nodes call this pass. Collective.
-  void backward(double scale);
+  /// otherwise, since its nodes call this pass. `of_result`: the gradient of the result, for another run than the last;
+  /// undefined if the result has none. Collective.
+  void backward(double scale, const at::Tensor& of_result = {});
 
  private:
-  void run_backward(double scale);
+  void run_backward(double scale, const at::Tensor& of_result);
   void end() noexcept override;
   void pause() override { close_units(); }
   at::Tensor run_unit(int unit, const at::Tensor& x);
   bool recomputes(int unit) const;
-  bool exists(int unit) const { return unit >= 0 && unit < int(open_.size()); }
+  bool exists(int unit) const { return run_.units.has(unit); }
+  const std::vector<ParameterGroup*>& spanning() const { return groups_.spanning[std::size_t(run_.index)]; }
+  /// The run's trained groups.
+  std::vector<ParameterGroup*> trained() const;
   void open(int unit, Phase phase);
   void prefetch(int unit, Phase phase);
   void close(int unit);
@@ -72,12 +86,13 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   const ChainRun& run_;  // not used after end()
   UnitGroups& groups_;   // not used after end()
   bool ended_ = false;
+  bool is_last_;
   LossTerms terms_;
   ForwardContext context_;
   MicroBatch micro_;
   at::Tensor result_;
   std::vector<std::size_t> open_;   // by unit: how many of its groups are unsharded, in their order
-  std::size_t spanning_open_ = 0;   // of the groups that span the model
+  std::size_t spanning_open_ = 0;   // of the groups that span the run
   std::vector<bool> is_collected_;  // by unit
 };
 

@@ -1,20 +1,18 @@
 #pragma once
 // Gradient accumulation: the part of a training step before its update. ModelStates::update() is the other.
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "zero/core/engine.h"
 
 namespace zero {
 
-/// Runs forward and backward of this rank's micro-batches, one after the other. The gradients are those of `scale`
-/// times the loss, summed over all of them. `context_of` gives the context of micro-batch 0, 1, ..., and keeps its
-/// batch until it is called for the next. Returns the sum of the losses, [1], in fp64 on the engine's device; where
-/// sums are in order, each loss, [micro_batches]. `each` always gets each loss, `figures` the sums of the figures that
-/// the loss and its terms report. Collective.
-at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
-                                const std::function<ForwardContext(std::int64_t index)>& context_of,
+/// Runs forward and backward of this rank's micro-batches, one after the other, or as the pipeline's schedule has them.
+/// The gradients are those of `scale` times the loss, summed over all of them. `context_of` gives the context of each
+/// micro-batch once or more, and its batch lives as long as it is needed. Returns the sum of the losses, [1], in fp64
+/// on the engine's device; where sums are in order, each loss, [micro_batches]. `each` always gets each loss, `figures`
+/// the sums of the figures that the loss and its terms report. Stages of a pipeline get the same. Collective.
+at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale, const ContextOf& context_of,
                                 std::vector<at::Tensor>* each = nullptr, LossFigures* figures = nullptr);
 
 }  // namespace zero

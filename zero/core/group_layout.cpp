@@ -64,7 +64,8 @@ std::int64_t GroupLayout::summed_bytes() const {
 
 std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& options) {
   std::vector<GroupLayout> groups;
-  for (const GroupSpec& spec : plan_groups(units, options.order)) groups.push_back(lay_out_group(units, spec, options));
+  for (const GroupSpec& spec : plan_groups(units, options.order, options.runs))
+    groups.push_back(lay_out_group(units, spec, options));
   return groups;
 }
 

@@ -47,6 +47,7 @@ struct LayoutOptions {
   std::int64_t summed_in_order = 0;  // micro-batches of a step; 0: as is fastest
   at::Device device = at::kCPU;      // that decodes
   UnitOrder order = UnitOrder::chain;
+  std::vector<UnitRun> runs = {};  // as in StatesOptions
 };
 
 /// Returns the layouts of all groups, in their order.

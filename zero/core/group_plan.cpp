@@ -10,7 +10,8 @@ namespace {
 struct Members {
   GroupSpec whole, cut;
 
-  Members(bool trainable, int unit) : whole{{}, trainable, unit}, cut{{}, trainable, unit, true} {}
+  Members(bool trainable, int unit, int run, int stage)
+      : whole{{}, trainable, unit, false, run, stage}, cut{{}, trainable, unit, true, run, stage} {}
   bool none() const { return whole.members.empty() && cut.members.empty(); }
   void add(ParameterRef ref, const Parameter& parameter) {
     (parameter.parts.front().cut ? cut : whole).members.push_back(ref);
@@ -27,21 +28,25 @@ struct Members {
 
 }  // namespace
 
-std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order) {
-  std::vector<GroupSpec> groups;
-  Members adapters(true, -1);
-  for (int u = 0; u < int(units.size()); ++u) {
-    Members frozen(false, u), trainable(true, u);
-    const auto& parameters = units[u]->parameters();
-    for (int p = 0; p < int(parameters.size()); ++p)
-      (parameters[p].trainable ? trainable : frozen).add({u, p}, parameters[p]);
-    frozen.append_to(groups);
-    if (!frozen.none() && order == UnitOrder::chain)
-      adapters.add(trainable);
-    else
-      trainable.append_to(groups);
+std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order, const std::vector<UnitRun>& given) {
+  const std::vector<UnitRun> runs = given.empty() ? std::vector<UnitRun>{{0, int(units.size()), 0}} : given;
+  std::vector<GroupSpec> groups, spanning;
+  for (int r = 0; r < int(runs.size()); ++r) {
+    Members adapters(true, -1, r, runs[r].stage);
+    for (int u = runs[r].begin; u < runs[r].end; ++u) {
+      Members frozen(false, u, r, runs[r].stage), trainable(true, u, r, runs[r].stage);
+      const auto& parameters = units[u]->parameters();
+      for (int p = 0; p < int(parameters.size()); ++p)
+        (parameters[p].trainable ? trainable : frozen).add({u, p}, parameters[p]);
+      frozen.append_to(groups);
+      if (!frozen.none() && order == UnitOrder::chain)
+        adapters.add(trainable);
+      else
+        trainable.append_to(groups);
+    }
+    adapters.append_to(spanning);
   }
-  adapters.append_to(groups);
+  groups.insert(groups.end(), spanning.begin(), spanning.end());
   return groups;
 }
 

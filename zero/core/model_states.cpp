@@ -26,9 +26,7 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
               .gather_stream = SideStream(options.device, true),
               .reduce_stream = SideStream(options.device, true),
               .overlap = options.overlap} {
-  if (mesh.size(MeshAxis::pipeline) > 1)
-    throw InputError("a mesh of " + mesh.shape().describe() +
-                     ": an engine runs all units on every rank: use the other axes");
+  check_runs();
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
@@ -44,6 +42,8 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   if (sliced) groups_.tensor_ranks = &mesh.along(MeshAxis::tensor);
   if (mesh.size(MeshAxis::context) > 1) groups_.context_ranks = &mesh.along(MeshAxis::context);
   norm_ranks();  // made here, on all ranks
+  statistics_ranks();
+  mesh_.along(MeshAxis::pipeline);
   make_groups();
   start_optimizers();
   if (!on_device()) return;
@@ -52,6 +52,23 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
 }
 
 ModelStates::~ModelStates() = default;
+
+void ModelStates::check_runs() const {
+  const std::vector<UnitRun>& runs = options_.runs;
+  const int stages = mesh_.size(MeshAxis::pipeline);
+  if (stages > 1 && runs.empty())
+    throw InputError("a mesh of " + mesh_.shape().describe() +
+                     ": only a chain of units can be dealt out to its stages: use the other axes");
+  if (stages > 1 && on_device())
+    throw InputError("[parallel] pipeline: runs on CPUs so far; use the other axes on GPUs");
+  int end = 0;
+  for (const UnitRun& run : runs) {
+    ZERO_CHECK(run.begin == end && run.end > run.begin && run.stage >= 0 && run.stage < stages,
+               "runs hold all units in order, each on a stage of the mesh");
+    end = run.end;
+  }
+  ZERO_CHECK(runs.empty() || end == int(groups_.units.size()), "runs hold all units");
+}
 
 void ModelStates::check_order() const {
   if (!options_.sums_in_order) return;
@@ -70,6 +87,7 @@ std::vector<GroupLayout> ModelStates::lay_out_groups() const {
   layout.grain = optimizers_.grain(options_.precision.master);
   layout.device = options_.device;
   layout.order = options_.order;
+  layout.runs = options_.runs;
   if (options_.sums_in_order) layout.summed_in_order = options_.micro_batches;
   return lay_out(groups_.units, layout);
 }
@@ -113,7 +131,8 @@ void ModelStates::make_store(const std::vector<GroupLayout>& layouts) {
   if (!options_.offload.weights || options_.plan.parameters == Placement::resident) return;
   std::vector<std::int64_t> bytes;
   for (const GroupLayout& group : layouts)
-    bytes.push_back(group.weights == Placement::sharded ? group.format->rest_bytes() : 0);
+    bytes.push_back(group.weights == Placement::sharded && group.spec.stage == stage() ? group.format->rest_bytes()
+                                                                                       : 0);
   weight_store_ = options_.offload.weights(bytes);
 }
 
@@ -128,6 +147,7 @@ GroupContext ModelStates::make_context(Sharing& sharing) {
   context.weight_store = weight_store_.get();
   context.optimizers = &optimizers_;
   context.optimizer_tensors = &optimizer_tensors_;
+  context.stage = stage();
   return context;
 }
 
@@ -136,7 +156,7 @@ void ModelStates::make_groups() {
   const auto of = [&](bool cut) {
     std::vector<GroupLayout> found;
     for (const GroupLayout& layout : layouts)
-      if (layout.spec.cut == cut) found.push_back(layout);
+      if (layout.spec.cut == cut && layout.spec.stage == stage()) found.push_back(layout);
     return found;
   };
   make_buffers(of(false), whole_);
@@ -150,14 +170,22 @@ void ModelStates::make_groups() {
 }
 
 void ModelStates::find_users() {
+  const std::size_t runs = std::max<std::size_t>(1, options_.runs.size());
   groups_.needed_by.resize(groups_.units.size());
-  for (const auto& group : groups_.groups) groups_.gathers |= group->weights().comes_and_goes();
-  for (const auto& group : groups_.groups)
-    (group->spec().spans_model() ? groups_.spanning : groups_.needed_by[group->spec().unit]).push_back(group.get());
+  groups_.spanning.resize(runs);
+  groups_.in_step.resize(runs);
+  for (const auto& group : groups_.groups) {
+    const GroupSpec& spec = group->spec();
+    if (!group->is_here()) continue;
+    groups_.gathers |= group->weights().comes_and_goes();
+    (spec.spans_model() ? groups_.spanning[std::size_t(spec.run)] : groups_.needed_by[spec.unit])
+        .push_back(group.get());
+  }
   for (std::size_t u = 0; u < groups_.units.size(); ++u)
     for (const BorrowedParameter& borrowed : groups_.units[u]->borrowed())
       for (const auto& group : groups_.groups)
-        if (!group->spec().spans_model() && group->owns({borrowed.owner_unit, borrowed.owner_parameter}))
+        if (group->is_here() && !group->spec().spans_model() &&
+            group->owns({borrowed.owner_unit, borrowed.owner_parameter}))
           groups_.needed_by[u].push_back(group.get());
 }
 
@@ -186,7 +214,7 @@ std::int64_t ModelStates::reduce_buffer_bytes() const {
 void ModelStates::load(WeightSource& source, bool frozen_only) {
   groups_.end_passes();
   for (const auto& group : groups_.groups)
-    if (!frozen_only || !group->spec().trainable) group->load(source);
+    if (group->is_here() && (!frozen_only || !group->spec().trainable)) group->load(source);
 }
 
 namespace {
@@ -244,31 +272,56 @@ std::vector<TensorSpec> ModelStates::exported_tensors(bool trainable_only) const
   return specs;
 }
 
+// Every stage of a pipeline sees the tensors of the others.
+void ModelStates::export_group(ParameterGroup& group, const Export& of_group, const ParameterGroup::TensorSink& sink) {
+  Communicator& stages = mesh_.along(MeshAxis::pipeline);
+  if (stages.size() == 1) return of_group.run(group, sink);
+  const CallTag tag{Phase::save};
+  if (group.is_here()) {
+    of_group.run(group, [&](const TensorSpec& spec, const at::Tensor& value) {
+      stages.broadcast(value.contiguous().view({-1}), stages.rank(), tag);
+      sink(spec, value);
+    });
+  } else {
+    for (const FlatTensor& tensor : group.layout().tensors()) {
+      const TensorSpec full = tensor.spec.full();
+      const at::Tensor value = at::empty(full.shape, of_group.type(group));
+      stages.broadcast(value.view({-1}), group.spec().stage, tag);
+      sink(full, value);
+    }
+  }
+}
+
 void ModelStates::export_in_order(const std::vector<ParameterGroup*>& exported, const Export& of_group,
                                   const ParameterGroup::TensorSink& sink) {
   mesh_.ranks().failures().check();
   for (const auto& groups : by_unit(exported)) {
     if (!slices_ || groups.size() == 1) {
-      for (ParameterGroup* group : groups) of_group(*group, sink);
+      for (ParameterGroup* group : groups) export_group(*group, of_group, sink);
       continue;
     }
     std::vector<ExportedTensor> tensors = tensors_of(groups);
     auto next = tensors.begin();
     for (ParameterGroup* group : groups)
-      of_group(*group, [&](const TensorSpec&, const at::Tensor& value) { next++->value = value.clone(); });
+      export_group(*group, of_group,
+                   [&](const TensorSpec&, const at::Tensor& value) { next++->value = value.clone(); });
     sort_by_parameter(tensors);
     for (const ExportedTensor& tensor : tensors) sink(tensor.spec, tensor.value);
   }
 }
 
 void ModelStates::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
-  export_in_order(
-      exported_groups(trainable_only), [](ParameterGroup& group, const auto& to) { group.export_weights(to); }, sink);
+  export_in_order(exported_groups(trainable_only),
+                  {[](ParameterGroup& group, const auto& to) { group.export_weights(to); },
+                   [](const ParameterGroup& group) { return group.exported_type(); }},
+                  sink);
 }
 
 void ModelStates::export_gradients(const ParameterGroup::TensorSink& sink) {
-  export_in_order(
-      groups_.trained(), [](ParameterGroup& group, const auto& to) { group.export_gradients(to); }, sink);
+  export_in_order(exported_groups(/*trainable_only=*/true),
+                  {[](ParameterGroup& group, const auto& to) { group.export_gradients(to); },
+                   [](const ParameterGroup& group) { return group.gradient_type(); }},
+                  sink);
 }
 
 }  // namespace zero

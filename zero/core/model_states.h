@@ -69,6 +69,7 @@ class ModelStates {
   /// The full tensors that export_weights() hands on, in its order.
   std::vector<TensorSpec> exported_tensors(bool trainable_only) const;
 
+  /// Those of other stages of a pipeline too (ParameterGroup::is_here()).
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_.groups; }
   /// For those who run the units.
   UnitGroups& units() { return groups_; }
@@ -90,6 +91,8 @@ class ModelStates {
   std::int64_t gather_buffer_bytes() const;
   std::int64_t reduce_buffer_bytes() const;
   Mesh& mesh() { return mesh_; }
+  /// This rank's place along the pipeline axis.
+  int stage() const { return mesh_.index(MeshAxis::pipeline); }
   /// The axes that a group's states are divided over (at stage 0, where they are not, those of all ranks that hold
   /// them), and along which ranks hold the same ones. Whole parameters are divided over the tensor axis too: every
   /// element has one owner.
@@ -119,17 +122,28 @@ class ModelStates {
   GroupContext make_context(Sharing& sharing);
   std::vector<GroupLayout> lay_out_groups() const;
   void make_buffers(const std::vector<GroupLayout>& layouts, Sharing& sharing);
+  void check_runs() const;
   void check_order() const;
   void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers, Sharing& sharing);
   void make_store(const std::vector<GroupLayout>& layouts);
   void make_groups();
   void find_users();
-  using Export = std::function<void(ParameterGroup& group, const ParameterGroup::TensorSink& sink)>;
+  /// How a group's tensors are handed on, and in which type.
+  struct Export {
+    std::function<void(ParameterGroup& group, const ParameterGroup::TensorSink& sink)> run;
+    std::function<at::ScalarType(const ParameterGroup& group)> type;
+  };
   std::vector<ParameterGroup*> exported_groups(bool trainable_only) const;
+  void export_group(ParameterGroup& group, const Export& of_group, const ParameterGroup::TensorSink& sink);
   void export_in_order(const std::vector<ParameterGroup*>& exported, const Export& of_group,
                        const ParameterGroup::TensorSink& sink);
   Communicator& gathers() { return *whole_.ranks; }
   Communicator& norm_ranks() { return mesh_.along(whole_.axes | axes::model); }
+  /// The ranks that hold different parts of the states.
+  Communicator& statistics_ranks() {
+    const bool resident = options_.plan.optimizer == Placement::resident;
+    return mesh_.along((resident ? AxisSet() : whole_.axes) | axes::model);
+  }
 
   bool on_device() const { return options_.device.is_cuda(); }
   void start_optimizers();

@@ -93,7 +93,7 @@ void ModelStates::restart(WeightSource& source) {
 void ModelStates::resume(std::int64_t steps_done) {
   groups_.end_passes();
   for (const auto& group : groups_.groups)
-    if (group->spec().trainable || options_.save_frozen) group->weights().gather_updated();
+    if (group->is_here() && (group->spec().trainable || options_.save_frozen)) group->weights().gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
 }
@@ -179,13 +179,11 @@ void ModelStates::conclude_pass(const std::vector<UpdateContext>& contexts) {
   }
 }
 
-// Where states are not sharded every rank has summed over all elements, or over all of its slices.
+// Where states are not sharded every rank has summed over all elements of its stage, or over all of its slices.
 void ModelStates::sum_statistics(const at::Tensor& sums) {
-  const bool resident = options_.plan.optimizer == Placement::resident;
-  if (sums.numel() == 0 || (resident && !slices_)) return;
+  if (sums.numel() == 0 || statistics_ranks().size() == 1) return;
   const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
-  Communicator& ranks = resident ? mesh_.along(MeshAxis::tensor) : gathers();
-  ranks.all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
+  statistics_ranks().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 

@@ -33,13 +33,17 @@ std::unique_ptr<ShardHome> zeros(std::int64_t numel, at::ScalarType type, Commun
 }  // namespace
 
 ParameterGroup::ParameterGroup(int index, const GroupLayout& layout, const Units& units, const GroupContext& context)
-    : index_(index), layout_(layout), context_(context), own_(layout.own(ranks().rank())), weights_(make_weights()) {
-  weights_.make_views([&](const at::Tensor& flat) { point_leaves(units, flat); });
+    : index_(index),
+      layout_(layout),
+      context_(context),
+      own_(is_here() ? layout.own(ranks().rank()) : FlatRange()),
+      weights_(make_weights()) {
+  if (is_here()) weights_.make_views([&](const at::Tensor& flat) { point_leaves(units, flat); });
   if (!spec().trainable) return;
   gradient_.emplace(make_gradient());
   CategoryScope scope(MemoryCategory::optimizer);
   for (StateLayout& states : state_layouts(units)) states_.push_back(make_states(std::move(states)));
-  const bool travels = options().offload.optimizer && options().passes_host();
+  const bool travels = is_here() && options().offload.optimizer && options().passes_host();
   host_update_.emplace(travels ? host_update_shape() : HostUpdate::Shape(), options().device);
 }
 
@@ -54,7 +58,7 @@ bool ParameterGroup::owns(ParameterRef parameter) const {
 std::unique_ptr<ShardHome> ParameterGroup::home_of_weights() const {
   CategoryScope scope(MemoryCategory::parameters);
   const WireFormat& format = *layout_.format;
-  if (!stores_weights()) return zeros(format.rest_numel(), format.type(), ranks());
+  if (!stores_weights()) return zeros(is_here() ? format.rest_numel() : 0, format.type(), ranks());
   return std::make_unique<StoredShard>(*context_.weight_store, index_, format.type(), options().passes_host());
 }
 
@@ -70,7 +74,7 @@ GradientBuffer ParameterGroup::make_gradient() const {
   CategoryScope scope(MemoryCategory::gradients);
   Communicator& sums = *context_.sums;
   ShardedBuffer rest(layout_.gradient, own_, layout().numel(), sums,
-                     zeros(layout_.gradient_numel(), precision().gradient, sums));
+                     zeros(is_here() ? layout_.gradient_numel() : 0, precision().gradient, sums));
   std::vector<at::Tensor> rungs;
   for (int i = 0; i < layout_.rungs; ++i)
     rungs.push_back(sums.memory().allocate(layout().shard_numel(), precision().gradient));
@@ -89,7 +93,7 @@ std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) cons
   const StateStoreFactory& elsewhere = options().offload.optimizer;  // on the host
   const at::Device device = elsewhere ? at::Device(at::kCPU) : options().device;
   const auto make_store = [&](std::int64_t elements) -> std::unique_ptr<StateStore> {
-    if (elsewhere) return elsewhere(name, elements, specs);
+    if (elsewhere && is_here()) return elsewhere(name, elements, specs);
     return std::make_unique<ResidentStateStore>(elements, specs, device);
   };
   return std::make_unique<StateShard>(optimizer, std::move(layout), own_, specs, make_store, device,

@@ -7,6 +7,7 @@
 //   gradient       P         P         P/N       P/N      gradient type
 //   states         P each    P/N       P/N       P/N      master weights, where the weights are not their own, and what
 //                                                         the optimizer keeps; numbers of a tensor on every rank
+// A group of another stage of the pipeline axis is known by its layout: the rank holds nothing of it.
 // A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and
 // goes as at stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
 #include <functional>
@@ -39,6 +40,7 @@ struct GroupContext {
   ShardStore* weight_store = nullptr;  // of divided weights, one shard per group; null: tensors of the device
   OptimizerSet* optimizers = nullptr;
   OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
+  int stage = 0;                                  // this rank's place along the pipeline axis
 };
 
 class ParameterGroup {
@@ -48,6 +50,8 @@ class ParameterGroup {
 
   const GroupSpec& spec() const { return layout_.spec; }
   const FlatLayout& layout() const { return layout_.flat; }
+  /// False if it belongs to another stage. Only its description may be used then.
+  bool is_here() const { return spec().stage == context_.stage; }
   bool owns(ParameterRef parameter) const;
   const FlatRange& own() const { return own_; }
 
@@ -65,10 +69,10 @@ class ParameterGroup {
   /// call.
   void read(WeightSource& source);
   /// At rest, of weights, and of the gradient of a trained group.
-  std::int64_t weight_bytes() const { return layout_.format->rest_bytes(); }
-  std::int64_t gradient_bytes() const { return spec().trainable ? layout_.rest_gradient_bytes() : 0; }
+  std::int64_t weight_bytes() const { return is_here() ? layout_.format->rest_bytes() : 0; }
+  std::int64_t gradient_bytes() const { return is_here() && spec().trainable ? layout_.rest_gradient_bytes() : 0; }
   /// The most that load() holds beside the group, in bytes of host memory, and that an export of the weights does.
-  std::int64_t load_bytes() const { return layout_.format->encode_bytes(); }
+  std::int64_t load_bytes() const { return is_here() ? layout_.format->encode_bytes() : 0; }
   std::int64_t export_bytes() const;
   /// Buffers of the host through which the update passes where states are held elsewhere and weights on a GPU.
   HostUpdate::Shape host_update_shape() const;
@@ -127,6 +131,9 @@ class ParameterGroup {
   /// vector of the group is alive meanwhile.
   void export_weights(const TensorSink& sink);
   void export_gradients(const TensorSink& sink) { export_flat(gradient_->own(), sink); }
+  /// The type in which export_weights() hands tensors on.
+  at::ScalarType exported_type() const { return has_master() ? precision().master : precision().compute; }
+  at::ScalarType gradient_type() const { return precision().gradient; }
 
  private:
   struct Leaf {
@@ -142,7 +149,7 @@ class ParameterGroup {
   CallTag tag(Phase phase) const;
   const Precision& precision() const { return layout_.precision; }
   bool has_master() const { return !states_.empty() && states_.front()->has_master(); }
-  bool stores_weights() const { return layout_.weights == Placement::sharded && context_.weight_store; }
+  bool stores_weights() const { return is_here() && layout_.weights == Placement::sharded && context_.weight_store; }
   std::unique_ptr<ShardHome> home_of_weights() const;
   WeightBuffer make_weights() const;
   GradientBuffer make_gradient() const;

@@ -50,8 +50,9 @@ struct StatesOptions {
   /// 1). Autograd then gets no tensor of the compute type. Gradients at rest in a wider type are rounded less often
   /// than at other stages, so their bits differ. Not combinable with sums_in_order.
   bool fuse_accumulation = false;
-  int first_unit = 0;        // number of the first unit in the tags of calls; the others follow
-  bool save_frozen = false;  // checkpoints hold frozen weights too, if these are plain numbers
+  int first_unit = 0;         // number of the first unit in the tags of calls; the others follow
+  bool save_frozen = false;   // checkpoints hold frozen weights too, if these are plain numbers
+  std::vector<UnitRun> runs;  // all units in order; each stage of the pipeline axis holds its own. Empty: one run
 
   /// True if offloaded values lie in other memory than the device's, so that they are copied to it and back.
   bool passes_host() const { return offload.through_host || device.is_cuda(); }

@@ -22,16 +22,17 @@ struct UnitGroups {
   Units units;
   std::vector<std::unique_ptr<ParameterGroup>> groups = {};
   std::vector<std::vector<ParameterGroup*>> needed_by = {};  // by unit: its own groups, and those that it borrows from
-  std::vector<ParameterGroup*> spanning = {};                // groups of the whole model
+  std::vector<std::vector<ParameterGroup*>> spanning = {};   // by run: groups of all its units
   SideStream gather_stream = {}, reduce_stream = {};
   bool overlap = false;                   // gathers run ahead by one unit
   bool gathers = false;                   // some weights are gathered on use
   Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
   Communicator* tensor_ranks = nullptr;   // hold the other slices of cut parameters; null: there are none
   std::vector<WeightUser*> under_way = {};
-  bool in_step = false;  // some micro-batches of a step have had their backward
+  std::vector<bool> in_step = {};  // by run: some micro-batches of a step have had their backward
 
   ~UnitGroups() { end_passes(); }
+  /// The trained groups that this rank holds.
   std::vector<ParameterGroup*> trained() const;
   /// Call before weights change: passes that are under way reshard theirs, and have no backward any more.
   void end_passes();

@@ -7,6 +7,7 @@
 
 #include "models/nn/head.h"
 #include "zero/core/chain.h"
+#include "zero/core/gradient_accumulation.h"
 #include "zero/estimate/meta_rank.h"
 
 namespace zero {
@@ -36,6 +37,7 @@ EngineOptions options_of(const ActivationWork& work) {
   options.precision = {work.compute, at::kFloat, work.compute, at::kFloat};
   static_cast<KeptOptions&>(options) = work;
   options.fuse_accumulation = work.fuse_accumulation;
+  options.pipeline = {work.schedule, work.chunks};
   return options;
 }
 
@@ -71,6 +73,8 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   RankSetting setting;
   setting.mesh.context = work.context_ranks;
   setting.mesh.tensor = work.tensor_ranks;
+  setting.mesh.pipeline = work.stages;
+  setting.stage = work.stage;
   MetaRank rank(chain, options_of(work), setting);
   std::set<int> gradients;
   const auto watch = [&](const at::Tensor& leaf) {
@@ -86,14 +90,23 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
 
   ActivationBytes bytes;
   const auto live = [&] { return rank.live(MemoryCategory::activations); };
-  {
-    const Batch batch = batch_of(work);
+  const ContextOf context_of = [&](std::int64_t, Batch& batch) {
+    bytes.kept = std::max(bytes.kept, live());  // before a further micro-batch
+    batch = batch_of(work);
+    bytes.batch = 0;
     for (const at::Tensor& tensor : {batch.ids, batch.targets, batch.positions, batch.documents})
       if (tensor.defined()) bytes.batch += std::int64_t(tensor.nbytes());
     ForwardContext context;
     context.batch = &batch;
     context.training = true;
     context.logits_bytes = work.logits_bytes;
+    return context;
+  };
+  if (work.stages > 1) {
+    accumulate_gradients(rank.engine(), work.micro_batches, 1.0, context_of);
+  } else {
+    Batch batch;
+    const ForwardContext context = context_of(0, batch);
     ChainPass pass(rank.engine().chain_run(), context, {});
     bytes.kept = live();
     pass.backward(1.0);

@@ -20,6 +20,10 @@ struct ActivationWork : KeptOptions {
   bool packed = false;             // rows hold several documents
   int context_ranks = 1;           // that share the tokens of rows
   int tensor_ranks = 1;            // that share the rest of the tokens; the model holds their slices
+  int stages = 1, stage = 0;       // of a pipeline, and the one that is meant
+  std::int64_t micro_batches = 1;  // of a step, read for a pipeline
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  int chunks = 1;
 
   auto operator<=>(const ActivationWork&) const = default;
 };
@@ -28,7 +32,7 @@ struct ActivationWork : KeptOptions {
 struct ActivationBytes {
   std::int64_t batch = 0;           // ids, targets and document numbers
   std::int64_t at_rest = 0;         // tables that persist from step to step
-  std::int64_t kept = 0;            // alive between forward and backward
+  std::int64_t kept = 0;            // alive between forward and backward, of all micro-batches that a stage has then
   std::int64_t activations = 0;     // part of the peak; includes at_rest
   std::int64_t logits = 0;          // part of the peak: the head's token chunks
   std::int64_t unit_gradients = 0;  // part of the peak: leaf gradients that are not packed yet

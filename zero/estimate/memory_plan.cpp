@@ -35,7 +35,7 @@ void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
   (work.parameters_on_disk ? plan.host : plan.pinned) += offloaded.weights;
   if (!work.optimizer_in_store) return;
   for (const auto& group : rank.engine().groups())
-    if (group->spec().trainable) plan.pinned += group->host_update_shape().bytes();
+    if (group->is_here() && group->spec().trainable) plan.pinned += group->host_update_shape().bytes();
 }
 
 }  // namespace
@@ -48,12 +48,22 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool f
   own.on_device = work.on_device;
   static_cast<KeptOptions&>(own) = work.engine;
   own.fuse_accumulation = fuses_accumulation;
+  own.stage = work.stage;
   const auto [place, is_new] = known_.try_emplace(own);
   if (is_new) place->second = plan_activations(model_, own);
   return place->second;
 }
 
-MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
+MemoryPlan MemoryPlanner::plan(MemoryWork work) {
+  std::optional<MemoryPlan> fullest;
+  for (work.stage = 0; work.stage < work.mesh.pipeline; ++work.stage) {
+    const MemoryPlan plan = plan_of_stage(work);
+    if (!fullest || plan.peak() > fullest->peak()) fullest = plan;
+  }
+  return *fullest;
+}
+
+MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
   MemoryPlan plan;
   std::optional<MetaRank> held(std::in_place, chain_of(model_), work.engine, work);
   MetaRank& rank = *held;
@@ -98,6 +108,12 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.mesh = batch.mesh;
   work.activations.context_ranks = batch.mesh.context;
   work.activations.tensor_ranks = batch.mesh.tensor;
+  work.activations.stages = batch.mesh.pipeline;
+  if (batch.mesh.pipeline > 1) {
+    work.activations.micro_batches = batch.accumulation;
+    work.activations.schedule = work.engine.pipeline.schedule;
+    work.activations.chunks = work.engine.pipeline.chunks;
+  }
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;
   work.activations.packed = config.data.packing;

@@ -59,9 +59,11 @@ class MemoryPlanner {
   explicit MemoryPlanner(const Model& model) : model_(model) {}
 
   const Model& model() const { return model_; }
-  MemoryPlan plan(const MemoryWork& work);
+  /// On a pipeline axis that of the fullest stage.
+  MemoryPlan plan(MemoryWork work);
 
  private:
+  MemoryPlan plan_of_stage(const MemoryWork& work);
   const ActivationBytes& activations(const MemoryWork& work, bool fuses_accumulation);
 
   const Model& model_;

@@ -34,7 +34,8 @@ class NoShards final : public ShardStore {
 MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting) : chain_(chain) {
   options.device = at::kMeta;
   options.offload = policy_of(setting);
-  communicator_ = std::make_unique<MetaCommunicator>(setting.mesh.ranks(), &largest_sum_);
+  const int rank = setting.mesh.rank_at(0, MeshAxis::pipeline, setting.stage);
+  communicator_ = std::make_unique<MetaCommunicator>(setting.mesh.ranks(), &largest_sum_, rank);
   mesh_.emplace(*communicator_, setting.mesh);
   engine_ = std::make_unique<Engine>(chain, *mesh_, options);
 }
@@ -79,16 +80,14 @@ std::int64_t MetaRank::largest_replica_sum() const {
   std::int64_t most = 0;
   if (mesh_->size(engine_->replica_axes()) == 1) return most;
   for (const auto& group : engine_->groups())
-    if (group->spec().trainable)
+    if (group->is_here() && group->spec().trainable)
       most = std::max(most, group->own().numel * std::int64_t(c10::elementSize(engine_->options().precision.gradient)));
   return most;
 }
 
 std::int64_t MetaRank::whole_matrices() {
   const at::NoGradGuard no_grad;
-  std::vector<ParameterGroup*> trained;
-  for (const auto& group : engine_->groups())
-    if (group->spec().trainable) trained.push_back(group.get());
+  const std::vector<ParameterGroup*> trained = engine_->units().trained();
   const StatesOptions& options = engine_->options();
   const ExchangeRanks ranks = engine_->exchange_ranks();
   std::int64_t most = 0;

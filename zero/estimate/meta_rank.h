@@ -13,6 +13,7 @@ namespace zero {
 /// The places of states, and how the ranks share them.
 struct RankSetting {
   MeshShape mesh;
+  int stage = 0;  // the place along the pipeline axis of the rank that is meant, the first of its stage
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;
   bool parameters_in_store = false;  // shards of weights have a store of their own, in memory or on disk

@@ -172,12 +172,25 @@ class Layouts {
     return layout;
   }
 
-  // The ranks of the tensor and of the context axis read the same rows.
+  /// Two stages, and several micro-batches where the step divides.
+  Layout& add_pipeline(const std::string& name, int rows, std::int64_t stage) {
+    Layout& layout = add(name, rows, stage, in_parts(rows));
+    layout.ranks = 2 * rows;
+    layout.pipeline = 2;
+    return layout;
+  }
+
+  // The ranks of these axes read the same rows.
   void axes() {
     const std::optional<ModelConfig> known = readable_model(config_);
     if (config_.job.over_ranks() || !known) return;
     const ModelConfig& model = *known;
     if (why_not_swapped(model, 1, 2).empty()) add_group("context 2", 1, 2, 1, 2);
+    if (model.num_hidden_layers >= 2) {
+      add_pipeline("pipeline 2", 1, 0);
+      if (few_ == 2 && limits_.ranks >= 4) add_pipeline("pipeline 2 of 4 ranks", 2, 2);
+      if (few_ > 0) add_pipeline("resumed with pipeline 2", 1, 1).begins_as = "stage 3";
+    }
     if (!why_not_cut(model, 2).empty()) return;
     // Partial products are rounded before their sum: in 16 bits that is more rounding than the probe measures.
     const std::string fp32 = config_.training.precision == "fp32" ? "" : "fp32, ";
@@ -238,8 +251,9 @@ std::string Layout::describe(std::int64_t global_batch_size) const {
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
   if (tensor > 1) words += text(", tensor ", tensor);
   if (context > 1) words += text(", context ", context);
-  words += text(", ", global_batch_size / (ranks / (tensor * context) * micro_batch_rows), " x ", micro_batch_rows,
-                " rows, ", precision);
+  if (pipeline > 1) words += text(", pipeline ", pipeline);
+  words += text(", ", global_batch_size / (ranks / (tensor * context * pipeline) * micro_batch_rows), " x ",
+                micro_batch_rows, " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
   if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
@@ -254,6 +268,8 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   text("zero.shard_degree=", shard_degree),
                                   text("parallel.tensor=", tensor),
                                   text("parallel.context=", context),
+                                  text("parallel.pipeline=", pipeline),
+                                  "parallel.schedule=1f1b",
                                   "activation_checkpoint.mode=none",
                                   "offload.optimizer=none",
                                   "offload.parameters=none",

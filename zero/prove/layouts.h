@@ -14,7 +14,7 @@ struct Layout {
   int ranks = 1;
   std::int64_t stage = 0;
   std::int64_t shard_degree = 0;
-  int tensor = 1, context = 1;  // ranks of these axes of the mesh
+  int tensor = 1, context = 1, pipeline = 1;  // ranks of these axes of the mesh
   std::int64_t local_batch_size = 1;
   std::int64_t micro_batch_rows = 1;  // as configured, unless job.reproducible sets its own number
   std::string precision;

@@ -133,8 +133,7 @@ void StepRecorder::run_begins() {
 void StepRecorder::gradients_ready(const Step& step) {
   const at::NoGradGuard no_grad;
   std::vector<Part> parts;
-  for (const auto& group : model_.groups())
-    if (group->spec().trainable) add_gradients(*group, 1 / step.loss_scale, parts);
+  for (ParameterGroup* group : model_.units().trained()) add_gradients(*group, 1 / step.loss_scale, parts);
   write(step.index + 1, parts);
   updated_ = true;
 }
@@ -157,8 +156,7 @@ Then StepRecorder::at_boundary() {
 void StepRecorder::record_states() {
   const at::NoGradGuard no_grad;
   std::vector<Part> parts;
-  for (const auto& group : model_.groups()) {
-    if (!group->spec().trainable) continue;
+  for (ParameterGroup* group : model_.units().trained()) {
     add_states(*group, parts);
     add_weights(*group, parts);
   }

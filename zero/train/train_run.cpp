@@ -192,6 +192,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   Mesh mesh(device_ranks ? *device_ranks : communicator, plan.batch.mesh, &communicator);
   Engine engine(chain_of(run.own), mesh, options);
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
+  if (Pipeline* pipeline = engine.pipeline()) log_info("pipeline: ", pipeline->describe(plan.batch.accumulation));
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());

@@ -1,7 +1,5 @@
 #include "zero/train/training_batches.h"
 
-#include <memory>
-
 #include "base/random.h"
 #include "models/nn/device_batch.h"
 
@@ -15,12 +13,11 @@ Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
   return on_device(engine_, loader_.batch(step, index));
 }
 
-std::function<ForwardContext(std::int64_t index)> TrainingBatches::contexts(std::int64_t step) {
-  return [this, step, held = std::make_shared<Batch>()](std::int64_t index) {
-    *held = {};  // two are never held
-    *held = batch(step, index);
+ContextOf TrainingBatches::contexts(std::int64_t step) {
+  return [this, step](std::int64_t index, Batch& held) {
+    held = batch(step, index);
     ForwardContext context;
-    context.batch = held.get();
+    context.batch = &held;
     context.loss = &loader_.loss();
     context.training = true;
     context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));

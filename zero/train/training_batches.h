@@ -1,7 +1,5 @@
 #pragma once
 // TrainingBatches: this rank's micro-batches on the engine's device, and the context in which a step runs them.
-#include <functional>
-
 #include "zero/config/config.h"
 #include "zero/core/engine.h"
 #include "zero/data/rows/loader.h"
@@ -22,8 +20,8 @@ class TrainingBatches {
   /// Micro-batch `index` of a step, on the device. Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t index);
   /// The contexts in which a step of training runs its micro-batches, by their index. Dropout follows from the seed,
-  /// the step and the sample. The function holds the batch of the last context that it gave.
-  std::function<ForwardContext(std::int64_t index)> contexts(std::int64_t step);
+  /// the step and the sample.
+  ContextOf contexts(std::int64_t step);
 
  private:
   const Config& config_;

@@ -52,6 +52,7 @@ class Recorder final : public Communicator, private CollectiveMemory {
                      const std::vector<std::int64_t>&, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_settle(const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
     return std::make_unique<Recorder>(place_in(ranks).key, int(ranks.size()), log_);

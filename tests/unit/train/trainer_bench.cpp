@@ -248,18 +248,17 @@ std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& st
     Rank self(run, config, communicator);
     for (std::int64_t step = 0; step < run.steps; ++step) {
       if (steps.contains(step + 1)) continue;
-      Batch batch;
-      const at::Tensor loss =
-          accumulate_gradients(self.engine, self.data.training->micro_batches(),
-                               1.0 / double(self.data.training->trained_tokens(step)), [&](std::int64_t a) {
-                                 batch = self.data.training->batch(step, a);
-                                 ForwardContext context;
-                                 context.batch = &batch;
-                                 context.training = true;
-                                 context.seed = mix_seed(std::uint64_t(config.training.seed), std::uint64_t(step));
-                                 context.first_sample = self.data.training->first_sample(step, a);
-                                 return context;
-                               });
+      const at::Tensor loss = accumulate_gradients(
+          self.engine, self.data.training->micro_batches(), 1.0 / double(self.data.training->trained_tokens(step)),
+          [&](std::int64_t a, Batch& batch) {
+            batch = self.data.training->batch(step, a);
+            ForwardContext context;
+            context.batch = &batch;
+            context.training = true;
+            context.seed = mix_seed(std::uint64_t(config.training.seed), std::uint64_t(step));
+            context.first_sample = self.data.training->first_sample(step, a);
+            return context;
+          });
       const double rate = learning_rate(schedule_of(config, run.steps), step);
       const double part = schedule_part(schedule_of(config, run.steps), step);
       const UpdateRule rule{.lr = rate, .max_norm = config.training.max_norm, .schedule = part};

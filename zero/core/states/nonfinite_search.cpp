@@ -155,7 +155,7 @@ std::optional<NonfiniteTensors> nonfinite_frozen(ModelStates& model) {
       model,
       [&](Findings& findings) {
         for (const auto& group : model.groups())
-          if (!group->spec().trainable) look_at_weights(*group, findings);
+          if (group->is_here() && !group->spec().trainable) look_at_weights(*group, findings);
       },
       /*trained=*/false);
 }

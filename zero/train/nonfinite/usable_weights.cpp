@@ -10,6 +10,7 @@
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/config/optimizer_settings.h"
+#include "zero/core/gradient_accumulation.h"
 #include "zero/core/states/nonfinite_search.h"
 
 namespace zero {
@@ -25,12 +26,15 @@ void require_usable_weights(const Config& config, std::int64_t steps, const Nonf
     if (engine.host().rank() == 0) log_warning("the trained weights are not tried on their data: ", *failure);
     return;
   }
-  ForwardContext context;
-  context.batch = &batch;
-  context.loss = &batches.loader().loss();
-  ChainPass pass(engine.chain_run(), context, MicroBatch{});
-  const double loss = pass.result().item<double>();
-  pass.backward(1 / batches.loader().denominator(step - 1));
+  const ContextOf context_of = [&](std::int64_t, Batch& held) {
+    held = batch;
+    ForwardContext context;
+    context.batch = &held;
+    context.loss = &batches.loader().loss();
+    return context;
+  };
+  const double loss =
+      accumulate_gradients(engine, 1, 1 / batches.loader().denominator(step - 1), context_of).item<double>();
   engine.mesh().ranks().failures().check();
   const std::vector<std::int64_t> finite = all_gather_number(engine.host(), std::isfinite(loss));
   const auto fail = [&](const char* what, const char* is) {

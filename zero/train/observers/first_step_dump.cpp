@@ -37,7 +37,11 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 void FirstStepDump::before_step(Step& step) {
   if (path_.empty() || step.index != 0 || step.passed_over) return;
   const auto context_of = batches_.contexts(step.index);
-  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) add_logits(context_of(a));
+  Batch batch;
+  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) {
+    batch = {};
+    add_logits(context_of(a, batch));
+  }
 }
 
 void FirstStepDump::gradients_ready(const Step& step) {

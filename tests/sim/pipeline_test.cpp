@@ -1,0 +1,271 @@
+// The pipeline axis, alone and with the others: every family trains as one rank does, in fp64, at every stage, by every
+// schedule, in full and with adapters, over padded rows. Losses, norms, all gradients and weights are compared.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "models/families/families.h"
+#include "models/initial_weights.h"
+#include "tests/sim/checkpoint_bench.h"
+#include "tests/sim/decoder_parts.h"
+#include "tests/sim/every_optimizer.h"
+#include "tests/sim/training_run.h"
+#include "tests/unit/message_of.h"
+#include "zero/core/chain.h"
+
+namespace zero::testing {
+namespace {
+
+struct Layout {
+  int pipeline = 2, shard = 1, context = 1, tensor = 1, shard_degree = 0;
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  int chunks = 1;
+
+  int ranks() const { return pipeline * shard * context * tensor; }
+};
+std::ostream& operator<<(std::ostream& out, const Layout& layout) {
+  out << "pipeline" << layout.pipeline << "_shard" << layout.shard << "_context" << layout.context << "_tensor"
+      << layout.tensor;
+  if (layout.shard_degree) out << "_degree" << layout.shard_degree;
+  if (layout.schedule == ScheduleKind::gpipe) out << "_gpipe";
+  if (layout.schedule == ScheduleKind::interleaved) out << "_chunks" << layout.chunks;
+  return out;
+}
+
+RunOptions with_layout(RunOptions run, const Layout& layout) {
+  run.ranks = layout.ranks();
+  run.pipeline = layout.pipeline;
+  run.context = layout.context;
+  run.tensor = layout.tensor;
+  run.shard_degree = layout.shard_degree;
+  run.schedule = layout.schedule;
+  run.chunks = layout.chunks;
+  return run;
+}
+
+/// With more blocks, for more stages.
+Parts deep(Parts parts) {
+  parts.config.num_hidden_layers = 5;
+  auto& layers = parts.config.layers;
+  for (std::size_t l = 0; !layers.empty() && layers.size() < 5; ++l) layers.push_back(LayerAttention(layers[l]));
+  return parts;
+}
+Parts llama_like(bool tied = false) { return deep({tied ? "llama_tied" : "llama_like", small_config(tied)}); }
+
+RunOptions reference_of(const Parts& parts) {
+  RunOptions run;
+  run.config = parts.config;
+  run.ragged = true;
+  run.steps = 3;
+  run.global_batch = 8;
+  run.seq_len = 5;
+  run.optimizer.eps = 1e-5;  // a bias of keys alone changes nothing: its gradient is nothing but rounding
+  run.keep_gradients = true;
+  return run;
+}
+
+void add_adapters(RunOptions& run) {
+  run.lora.emplace();
+  run.lora->r = 3;
+  run.lora->alpha = 6;
+  run.lora->dropout = 0.3;
+  run.lora->target_modules = {"all-linear"};
+}
+
+using Case = std::tuple<Parts, int, Layout>;
+
+class PipelineAxis : public ::testing::TestWithParam<Case> {
+ protected:
+  /// `kind`: full or of adapters.
+  static void expect_equal_runs(const RunOptions& reference, const std::string& kind) {
+    const auto& [parts, stage, layout] = GetParam();
+    static std::map<std::string, RunResult> references;  // by parts and kind: those of one rank
+    const std::string name = std::string(parts.name) + kind;
+    if (!references.contains(name)) references[name] = run_training(reference);
+    const RunResult& expected = references[name];
+    ASSERT_GT(expected.norms.back(), 0);
+    for (const int micro_batches : {1, 4}) {
+      RunOptions run = with_layout(reference, layout);
+      run.stage = stage;
+      run.micro_batches = micro_batches;
+      if (run.global_batch % (layout.shard * micro_batches)) continue;
+      run.recompute_every = micro_batches == 4;
+      run.keep_inputs = micro_batches == 1;
+      run.fuse_accumulation = micro_batches == 4;
+      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << micro_batches << " micro-batches";
+    }
+  }
+};
+
+TEST_P(PipelineAxis, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam())), "full"); }
+
+TEST_P(PipelineAxis, TrainsAdaptersAsOneRankDoes) {
+  RunOptions run = reference_of(std::get<0>(GetParam()));
+  add_adapters(run);
+  expect_equal_runs(run, "adapters");
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  std::ostringstream name;
+  name << std::get<0>(info.param).name << "_stage" << std::get<1>(info.param) << "_" << std::get<2>(info.param);
+  return name.str();
+}
+
+const auto families = ::testing::Values(llama_like(), llama_like(true), deep(gemma_like()), deep(olmo_like()),
+                                        deep(gpt2_like()), deep(phi3_like()));
+INSTANTIATE_TEST_SUITE_P(Stages, PipelineAxis,
+                         ::testing::Combine(families, ::testing::Range(0, 4),
+                                            ::testing::Values(Layout{2, 1}, Layout{2, 2})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(ManyStages, PipelineAxis,
+                         ::testing::Combine(::testing::Values(llama_like(), llama_like(true)),
+                                            ::testing::Values(0, 1, 3),
+                                            ::testing::Values(Layout{3, 1}, Layout{4, 1}, Layout{5, 1}, Layout{3, 2})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Schedules, PipelineAxis,
+                         ::testing::Combine(::testing::Values(llama_like(), deep(phi3_like())), ::testing::Range(0, 4),
+                                            ::testing::Values(Layout{2, 2, 1, 1, 0, ScheduleKind::gpipe},
+                                                              Layout{2, 1, 1, 1, 0, ScheduleKind::interleaved, 2},
+                                                              Layout{2, 2, 1, 1, 0, ScheduleKind::interleaved, 2})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Hybrid, PipelineAxis,
+                         ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(1, 2, 3),
+                                            ::testing::Values(Layout{2, 2, 1, 1, 1}, Layout{2, 4, 1, 1, 2})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    OtherAxes, PipelineAxis,
+    ::testing::Combine(::testing::Values(llama_like(), llama_like(true), deep(phi3_like())), ::testing::Range(0, 4),
+                       ::testing::Values(Layout{2, 1, 1, 2}, Layout{2, 1, 2, 1}, Layout{2, 2, 1, 2})),
+    name_of);
+INSTANTIATE_TEST_SUITE_P(AllAxes, PipelineAxis,
+                         ::testing::Combine(::testing::Values(deep(four_heads()), deep(gpt2_of_four())),
+                                            ::testing::Range(0, 4), ::testing::Values(Layout{2, 1, 2, 2})),
+                         name_of);
+
+// Only the adapters of the last block learn: no gradient goes back to the stages before it.
+TEST(PipelineAdapters, LearnInOneStageAlone) {
+  for (const char* layer : {"layers.4.", "layers.0."}) {
+    RunOptions run = reference_of(llama_like());
+    add_adapters(run);
+    run.lora->target_modules = {std::string("model.") + layer + "self_attn.q_proj"};
+    const RunResult expected = run_training(run);
+    run.micro_batches = 4;
+    for (const int stage : {0, 2})
+      for (const Layout& layout : {Layout{2, 1}, Layout{3, 2}}) {
+        run.stage = stage;
+        EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << layer << layout;
+      }
+  }
+}
+
+TEST(PipelineTokens, MayBeOfPackedDocuments) {
+  for (const Parts& parts : {deep(four_heads()), deep(gemma_like())}) {
+    RunOptions run = reference_of(parts);
+    run.ragged = false;
+    run.packed = true;
+    const RunResult expected = run_training(run);
+    run.micro_batches = 2;
+    for (const Layout& layout : {Layout{2, 2}, Layout{3, 1}, Layout{2, 1, 2, 1}})
+      EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << parts << layout;
+  }
+}
+
+TEST(PipelineTokens, OneTrainedTokenIsEnough) {
+  RunOptions run = reference_of(deep(four_heads()));
+  run.global_batch = 1;
+  run.seq_len = 7;
+  run.ragged = false;
+  run.steps = 2;
+  run.only_last_token = true;
+  const RunResult expected = run_training(run);
+  for (const Layout& layout : {Layout{2, 1}, Layout{2, 1, 2, 1}, Layout{2, 1, 2, 2}})
+    EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << layout;
+}
+
+// Statistics of the run and of tensors, whole matrices, and blocks of states.
+TEST(PipelineOptimizers, TrainAsOnOneRank) {
+  for (const std::string& name : optimizer_names()) {
+    RunOptions run = reference_of(llama_like(true));
+    run.keep_gradients = false;
+    run.optimizer = optimizer_row(name).defaults;
+    run.optimizer.eps = std::max(run.optimizer.eps, 1e-5);
+    const RunResult expected = run_training(run);
+    run.micro_batches = 4;
+    for (const int stage : {0, 1, 3})
+      for (const Layout& layout : {Layout{2, 1}, Layout{2, 2}, Layout{3, 1}}) {
+        run.stage = stage;
+        EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))),
+                  name == "adamw8bit" ? 1e-6 : 1e-10)
+            << name << " stage " << stage << " " << layout;
+      }
+  }
+}
+
+// Checkpoints of any layout go on in any other.
+TEST(PipelineCheckpoints, GoOnInAnyLayout) {
+  const Layout layouts[] = {{1, 1}, {1, 3},       {2, 1},       {3, 1},
+                            {2, 2}, {2, 1, 1, 2}, {2, 1, 2, 1}, {2, 2, 1, 1, 0, ScheduleKind::interleaved, 2}};
+  RunOptions base = reference_of(llama_like());
+  base.global_batch = 12;
+  base.steps = 4;
+  base.keep_gradients = false;
+  const RunResult expected = run_training(base);
+  int stage = 0;
+  for (const Layout& from : layouts)
+    for (const Layout& to : layouts) {
+      SCOPED_TRACE(::testing::Message() << from << " to " << to);
+      MemoryDisk disk("/disk");
+      RunOptions run = with_layout(base, from);
+      run.stage = stage++ % 4;
+      run.steps = 2;
+      run_training(run, [&](Engine& engine, int, int step) {
+        if (step == 2) save_at(engine, step, *disk.calls());
+      });
+      run = with_layout(base, to);
+      run.stage = stage % 4;
+      run.micro_batches = 2;
+      run.first_step = 2;
+      RunResult resumed = run_training(run, [&](Engine& engine, int, int step) {
+        if (step == 2) restore_from(engine, step, *disk.calls());
+      });
+      RunResult whole = expected;
+      for (RunResult* result : {&whole, &resumed}) {
+        result->losses.erase(result->losses.begin(), result->losses.begin() + 2);
+        result->norms.erase(result->norms.begin(), result->norms.begin() + 2);
+      }
+      EXPECT_LT(largest_difference(whole, resumed), 1e-12);
+    }
+}
+
+// M micro-batches of B x T tokens: each boundary sees M activations and M gradients; with tied ends there is one more.
+TEST(PipelineTraffic, FollowsTheFormulas) {
+  for (const bool tied : {false, true}) {
+    RunOptions run = reference_of(llama_like(tied));
+    run.ragged = false;
+    run.keep_gradients = false;
+    run.steps = 1;
+    run.micro_batches = 4;
+    const RunResult result = run_training(with_layout(run, {3, 1}));
+    std::int64_t sent = 0, received = 0;
+    for (const auto& calls : result.calls)
+      for (const SimCall& call : calls) {
+        if (call.call.kind == CollectiveKind::send) sent += call.call.numel;
+        if (call.call.kind == CollectiveKind::recv) received += call.call.numel;
+      }
+    const std::int64_t boundaries = tied ? 3 : 2;
+    EXPECT_EQ(sent, 2 * boundaries * run.global_batch * run.seq_len * run.config.hidden_size);
+    EXPECT_EQ(received, sent);
+  }
+}
+
+TEST(PipelineRefusals, SayWhatIsLegal) {
+  const auto refusal = [](const Layout& layout, const Parts& parts) {
+    return message_of<InputError>([&] { run_training(with_layout(reference_of(parts), layout)); });
+  };
+  EXPECT_THAT(refusal({7, 1}, llama_like()), ::testing::HasSubstr("7 stages are more than the 5 blocks"));
+  EXPECT_THAT(refusal({2, 1, 1, 1, 0, ScheduleKind::interleaved, 2}, llama_like(true)),
+              ::testing::HasSubstr("tied embeddings"));
+}
+
+}  // namespace
+}  // namespace zero::testing

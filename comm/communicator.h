@@ -62,8 +62,8 @@ class Communicator {
   void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_counts, CallTag tag = {});
 
-  /// Starts to send and returns. The tensor must not change before settle(). Messages of one rank to another arrive in
-  /// their order. A GPU's stream waits for the receiver.
+  /// Starts to send and returns. Until settle() the tensor must not change, and the communicator must live. Messages of
+  /// one rank to another arrive in their order. A GPU's stream waits for the receiver.
   void send(const at::Tensor& tensor, int to, CallTag tag = {});
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
   /// Waits until the memory of all messages that this rank has sent is free again. Not collective.

@@ -25,6 +25,44 @@ std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
   return turns ? std::int64_t(double(c.head_dim) * c.rotary_share) : c.head_dim;
 }
 
+/// The heads that ranks of the context axis take.
+struct DealtHeads {
+  std::vector<AttentionShape> shapes;  // by rank
+  RankColumns inputs, outputs;         // columns of qkv, and of attention's output
+};
+
+// Queries as evenly as they can be dealt out. If each rank then has whole groups of them, or a part of one, the group
+// shares its keys and values. Else every query brings its own.
+DealtHeads deal_heads(const AttentionShape& all, std::int64_t ranks) {
+  ZERO_CHECK(all.heads >= ranks, "every rank of the context axis has a head");
+  const bool groups = all.heads % ranks == 0 && (all.kv_heads % ranks == 0 || ranks % all.kv_heads == 0);
+  const auto begin_of = [&](std::int64_t rank) { return (all.heads * rank + ranks - 1) / ranks; };
+  const auto kv_of = [&](std::int64_t query) { return query * all.kv_heads / all.heads; };
+  DealtHeads dealt;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const std::int64_t begin = begin_of(r), end = begin_of(r + 1);
+    AttentionShape own = all;
+    own.heads = end - begin;
+    own.kv_heads = groups ? std::max<std::int64_t>(1, all.kv_heads / ranks) : own.heads;
+    std::vector<TensorCut::Window> input, output;
+    const auto take = [&](std::vector<TensorCut::Window>& windows, std::int64_t head, std::int64_t count) {
+      windows.push_back({head * all.head_dim, count * all.head_dim});
+    };
+    take(output, begin, own.heads);
+    take(input, begin, own.heads);
+    for (const std::int64_t first : {all.heads, all.heads + all.kv_heads}) {  // keys, values
+      if (groups)
+        take(input, first + kv_of(begin), own.kv_heads);
+      else
+        for (std::int64_t query = begin; query < end; ++query) take(input, first + kv_of(query), 1);
+    }
+    dealt.shapes.push_back(own);
+    dealt.inputs.push_back(std::move(input));
+    dealt.outputs.push_back(std::move(output));
+  }
+  return dealt;
+}
+
 ProjectionModules qkv_modules(const ModelConfig& c, const DecoderNames& names) {
   const std::int64_t q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
   return {names.qkv, {q, kv, kv}, c.hidden_size, c.qkv_bias};
@@ -83,24 +121,10 @@ WidthPart AttentionHalf::attend(const WidthPart& projected, const ForwardContext
 }
 
 WidthPart AttentionHalf::attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const {
-  const std::int64_t ranks = split.context().size(), dim = shape_.head_dim;
-  ZERO_CHECK(shape_.heads % ranks == 0 && (shape_.kv_heads % ranks == 0 || ranks % shape_.kv_heads == 0),
-             "the ranks of the context axis do not divide the heads");
-  AttentionShape own = shape_;
-  own.heads = shape_.heads / ranks;
-  own.kv_heads = std::max<std::int64_t>(1, shape_.kv_heads / ranks);  // several ranks may need the same one
-  RankColumns heads_of_ranks, outputs_of_ranks;
-  for (std::int64_t r = 0; r < ranks; ++r) {
-    const std::int64_t q = r * own.heads, kv = q * shape_.kv_heads / shape_.heads;
-    const auto window = [&](std::int64_t first, std::int64_t heads) {
-      return TensorCut::Window{first * dim, heads * dim};
-    };
-    heads_of_ranks.push_back({window(q, own.heads), window(shape_.heads + kv, own.kv_heads),
-                              window(shape_.heads + shape_.kv_heads + kv, own.kv_heads)});
-    outputs_of_ranks.push_back({window(q, own.heads)});
-  }
-  const at::Tensor mine = swap_to_columns(qkv, split, heads_of_ranks);
-  return swap_to_tokens(attention(mine, own, *rotary_, batch), split, outputs_of_ranks);
+  const DealtHeads dealt = deal_heads(shape_, split.context().size());
+  const AttentionShape& own = dealt.shapes[std::size_t(split.context().rank())];
+  const at::Tensor mine = swap_to_columns(qkv, split, dealt.inputs);
+  return swap_to_tokens(attention(mine, own, *rotary_, batch), split, dealt.outputs);
 }
 
 std::vector<int> AttentionHalf::parameters() const {

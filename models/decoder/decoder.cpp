@@ -154,14 +154,10 @@ std::string why_not_cut(const ModelConfig& config, int ranks) {
 }
 
 std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks) {
-  const std::int64_t heads = config.num_attention_heads / tensor_ranks, kv = config.num_key_value_heads / tensor_ranks;
-  const auto swaps = [&](int count) { return heads % count == 0 && (kv % count == 0 || count % kv == 0); };
-  if (swaps(ranks)) return "";
-  std::string legal;
-  for (int count = 1; count <= heads; ++count)
-    if (swaps(count)) legal += (legal.empty() ? "" : ", ") + std::to_string(count);
-  return text("must divide the model's ", heads, " attention heads", tensor_ranks > 1 ? " of a rank" : "",
-              ", and must divide its ", kv, " key-value heads or be a multiple of them: ", legal);
+  const std::int64_t heads = config.num_attention_heads / tensor_ranks;
+  if (ranks <= heads) return "";
+  return text("must not exceed the ", heads, " attention heads of ", tensor_ranks > 1 ? "a rank" : "the model",
+              ", of which every rank of the axis takes one or more: 1 to ", heads);
 }
 
 namespace {

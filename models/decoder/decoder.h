@@ -15,7 +15,7 @@ Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePl
 /// can.
 std::string why_not_cut(const ModelConfig& config, int ranks);
 
-/// The same for ranks of a context axis, which divide the heads of each rank of the tensor axis.
+/// The same for ranks of a context axis, which share the heads of each rank of the tensor axis.
 std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks);
 
 /// The head's other output: logits [B, T, vocabulary] of the last unit's input x [B, T, hidden], in fp32 (fp64 in

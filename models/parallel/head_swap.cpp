@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include <numeric>
+
 namespace zero {
 namespace {
 
@@ -15,12 +17,29 @@ struct Exchange : torch::CustomClassHolder {
   RankColumns columns;
   std::int64_t width = 0;
 
-  /// [ranks, part, own columns] of every rank, of what this one sends to each.
-  at::Tensor exchanged(const at::Tensor& sent) const {
-    const at::Tensor received = at::empty_like(sent);
-    const std::vector<std::int64_t> counts(std::size_t(sent.size(0)), sent[0].numel());
-    if (sent.numel() > 0)
-      split.context().all_to_all(received.view({-1}), counts, sent.view({-1}), counts, {Phase::activations});
+  std::int64_t columns_of(std::size_t rank) const {
+    std::int64_t count = 0;
+    for (const TensorCut::Window& window : columns[rank]) count += window.count;
+    return count;
+  }
+  std::int64_t own_columns() const { return columns_of(std::size_t(split.context().rank())); }
+
+  /// Elements of the own part that go to each rank, or come from it.
+  std::vector<std::int64_t> counts_of_own_tokens() const {
+    std::vector<std::int64_t> counts;
+    for (std::size_t r = 0; r < columns.size(); ++r) counts.push_back(split.part() * columns_of(r));
+    return counts;
+  }
+  /// Elements of the own columns that come from each rank, or go to it.
+  std::vector<std::int64_t> counts_of_own_columns() const {
+    return std::vector<std::int64_t>(columns.size(), split.part() * own_columns());
+  }
+
+  /// [sum of `in`], of [sum of `out`].
+  at::Tensor exchanged(const at::Tensor& sent, const std::vector<std::int64_t>& out,
+                       const std::vector<std::int64_t>& in) const {
+    const at::Tensor received = at::empty({std::accumulate(in.begin(), in.end(), std::int64_t{0})}, sent.options());
+    if (split.part() > 0) split.context().all_to_all(received, in, sent, out, {Phase::activations});
     return received;
   }
 
@@ -30,23 +49,26 @@ struct Exchange : torch::CustomClassHolder {
     for (const auto& windows : columns) {
       std::vector<at::Tensor> taken;
       for (const TensorCut::Window& window : windows) taken.push_back(rows.narrow(1, window.begin, window.count));
-      sent.push_back(at::cat(taken, 1));
+      sent.push_back(at::cat(taken, 1).view({-1}));
     }
-    const at::Tensor received = exchanged(at::stack(sent));
-    const std::int64_t own = received.size(2);
-    const at::Tensor all = received.view({-1, own}).narrow(0, 0, split.tokens());
-    return at::_unsafe_view(all, {split.batch(), split.length(), own});  // no view: attention writes to it
+    const at::Tensor received = exchanged(at::cat(sent), counts_of_own_tokens(), counts_of_own_columns());
+    const at::Tensor all = received.view({-1, own_columns()}).narrow(0, 0, split.tokens());
+    return at::_unsafe_view(all, {split.batch(), split.length(), own_columns()});  // no view: attention writes to it
   }
 
   at::Tensor to_tokens(const at::Tensor& x) const {
-    const std::int64_t own = x.size(2), ranks = split.context().size();
-    const at::Tensor rows = lengthened(x.reshape({split.tokens(), own}), ranks * split.part());
-    const at::Tensor received = exchanged(rows.view({ranks, split.part(), own}));
+    const std::int64_t ranks = split.context().size();
+    const at::Tensor rows = lengthened(x.reshape({split.tokens(), own_columns()}), ranks * split.part());
+    const at::Tensor received = exchanged(rows.view({-1}), counts_of_own_columns(), counts_of_own_tokens());
     const at::Tensor all = at::zeros({split.part(), width}, x.options());
-    for (std::int64_t r = 0; r < ranks; ++r) {
+    std::int64_t begin = 0;
+    for (std::size_t r = 0; r < columns.size(); ++r) {
+      const std::int64_t count = columns_of(r);
+      const at::Tensor from = received.narrow(0, begin, split.part() * count).view({split.part(), count});
+      begin += from.numel();
       std::int64_t done = 0;
-      for (const TensorCut::Window& window : columns[std::size_t(r)]) {
-        all.narrow(1, window.begin, window.count).add_(received[r].narrow(1, done, window.count));
+      for (const TensorCut::Window& window : columns[r]) {
+        all.narrow(1, window.begin, window.count).add_(from.narrow(1, done, window.count));
         done += window.count;
       }
     }

@@ -10,12 +10,12 @@
 
 namespace zero {
 
-/// The columns that each rank of the context axis takes, by rank: windows of the width, one after another. All ranks
-/// take equally many. Several may take the same ones.
+/// The columns that each rank of the context axis takes, by rank: windows of the width, one after another. Ranks may
+/// take different numbers of columns, several may take the same ones, and one may take a column twice.
 using RankColumns = std::vector<std::vector<TensorCut::Window>>;
 
-/// [B, T, own columns] of x [1, part, width]. Backward runs the reverse, and adds the gradients of columns that several
-/// ranks took.
+/// [B, T, own columns] of x [1, part, width]. Backward runs the reverse, and adds the gradients of columns that were
+/// taken several times.
 at::Tensor swap_to_columns(const WidthPart& x, const TokenSplit& split, const RankColumns& columns);
 
 /// The reverse: [1, part, width] of x [B, T, own columns]. No column is taken twice.

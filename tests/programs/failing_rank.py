@@ -75,7 +75,7 @@ def main():
                 faults.append("tells of an error")
             faults += [f"does not say {p}" for p in needed if not re.search(p, output)]
             faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
-            left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-")]
+            left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-") and not os.path.exists("/proc/" + f.split("-")[1])]
             faults += [f"left /dev/shm/{f}" for f in left]
             print(f"{kind:14} shared_memory={shared_memory:3} {seconds:5.1f} s  exit {got}  {'FAULT: ' + '; '.join(faults) if faults else 'ok'}")
             if faults:

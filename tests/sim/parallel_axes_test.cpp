@@ -122,10 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()),
                        ::testing::Range(0, 4), ::testing::Values(Layout{2, 1, 2}, Layout{4, 1, 2})),
     name_of);
-// Six ranks share two key-value heads.
+// Six queries with two keys: six ranks share the keys, three have two queries each, four and five have one or two.
 INSTANTIATE_TEST_SUITE_P(SharedHeads, ParallelAxes,
-                         ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(0, 3),
-                                            ::testing::Values(Layout{6, 1, 6})),
+                         ::testing::Combine(::testing::Values(llama_like(), phi3_like()), ::testing::Values(0, 3),
+                                            ::testing::Values(Layout{6, 1, 6}, Layout{3, 1, 3}, Layout{4, 1, 4},
+                                                              Layout{5, 1, 5}, Layout{6, 2, 3})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(BothAxes, ParallelAxes,
                          ::testing::Combine(::testing::Values(four_heads(), gpt2_of_four()), ::testing::Range(0, 4),

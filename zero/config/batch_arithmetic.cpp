@@ -85,6 +85,16 @@ void check_micro_batches(const Config& config, std::int64_t micro_batches) {
                         below + stages, " by training.global_batch_size, or use \"1f1b\""));
 }
 
+void check_regather(const Config& config, const MeshShape& mesh) {
+  const bool gathers = mesh.size(axes::states | MeshAxis::tensor) > 1 || config.offload.parameters != "none";
+  if (mesh.pipeline == 1 || config.zero.stage != 3 || !gathers || config.parallel.regather) return;
+  throw InputError(text(config.where("zero.stage"),
+                        ": 3 gathers the weights of a pipeline's stage twice for each micro-batch, where stages 0 to 2 "
+                        "gather them once a step at most, and each of the ",
+                        mesh.pipeline,
+                        " stages holds only its own blocks: use 1 or 2, or allow it with parallel.regather = true"));
+}
+
 }  // namespace
 
 MeshShape mesh_of(const Config& config, int ranks) {
@@ -127,6 +137,7 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
                      " x ranks = " + std::to_string(local) + " x " + std::to_string(ranks) + " = " +
                      std::to_string(pass) + "; " + remedy(global, pass, ranks, size));
   check_micro_batches(config, global / pass);
+  check_regather(config, mesh);
   return {mesh, ranks, local, global, global / pass};
 }
 

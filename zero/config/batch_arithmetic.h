@@ -19,8 +19,8 @@ struct BatchArithmetic {
   std::int64_t accumulation = 1;       // micro-batches per rank and step
 
   /// For a job of `ranks`. Throws InputError as mesh_of(), and if the global batch is no multiple of local batch x
-  /// ranks. Also throws if sums over `ranks` cannot equal those over other numbers of ranks. The message names numbers
-  /// that work.
+  /// ranks. Also throws for micro-batches or a stage that a pipeline does not take, and if sums over `ranks` cannot
+  /// equal those over other numbers of ranks. The message names numbers that work.
   static BatchArithmetic of(const Config& config, int ranks);
 
   /// For example "global batch 32 = 2 ranks x 4 micro-batches x 4 sequences".

@@ -47,18 +47,6 @@ void check_reproducible(const Config& config) {
           "leave one of the two out");
 }
 
-void check_pipeline(const Config& config) {
-  const ParallelConfig& parallel = config.parallel;
-  if (parallel.pipeline > 1 && config.zero.stage == 3 && !parallel.regather)
-    refuse(
-        config, "zero.stage",
-        text("3 gathers the weights of a pipeline's stage twice for each micro-batch, where stages 0 to 2 gather them "
-             "once a step at most, and each of the ",
-             parallel.pipeline,
-             " stages holds only its own blocks: use 1 or 2, or allow it with parallel.regather = "
-             "true"));
-}
-
 // Tries presets and their fields here, so that the error names the line.
 void check_model(const Config& config) {
   exactly_one(config, "preset", "path", "model");
@@ -143,8 +131,8 @@ void check_lora(const Config& config) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora,
-                           check_reproducible, check_pipeline})
+  for (const auto check :
+       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora, check_reproducible})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }
@@ -178,9 +166,8 @@ void check_stages(const Config& config, const ModelConfig& model) {
   const std::int64_t chunks = interleaved ? parallel.chunks : 1;
   if (parallel.pipeline * chunks > model.num_hidden_layers)
     refuse(config, "parallel.pipeline",
-           text(interleaved ? text("x chunks = ", parallel.pipeline * chunks, ": ") : "",
-                "every run of a stage has a block, and the model has ", model.num_hidden_layers,
-                "; pipeline works with ", pipelines_of(model.num_hidden_layers, chunks)));
+           text("needs ", parallel.pipeline * chunks, " blocks", interleaved ? ", one for each chunk of a stage" : "",
+                ", and the model has ", model.num_hidden_layers, ": ", pipelines_of(model.num_hidden_layers, chunks)));
 }
 
 }  // namespace

@@ -131,7 +131,11 @@ void ChainPass::after_backward(int unit) {
   for (ParameterGroup* group : spanning())
     if (group->spec().trainable) group->collect_gradients(unit, micro_);
   for (ParameterGroup* group : groups_.needed_by[unit]) {
-    if (!group->spec().trainable || group->spec().unit != unit) continue;  // a borrowed group waits for its owner
+    if (!group->spec().trainable) continue;
+    if (group->spec().unit != unit) {  // a borrowed group waits for its owner
+      if (!exists(group->spec().unit)) group->set_aside_borrowed();
+      continue;
+    }
     group->collect_gradients(unit, micro_);
     group->reduce_gradients(micro_);
   }
@@ -153,7 +157,7 @@ void ChainPass::backward(double scale, const at::Tensor& of_result) {
     run_backward(scale, of_result);
   } catch (...) {
     for (ParameterGroup* group : groups_.trained()) group->drop_gradients();
-    in_step = false;
+    groups_.in_step.assign(groups_.in_step.size(), false);
     end();
     throw;
   }
@@ -172,7 +176,9 @@ void ChainPass::run_backward(double scale, const at::Tensor& of_result) {
     result_.backward(gradient);
   } else if (of_result.defined()) {
     const at::ScalarType wide = at::toOpMathType(result_.scalar_type());
-    context_.terms->begin_backward(at::full({}, scale, result_.options().dtype(wide)));
+    const at::Tensor& terms = context_.terms->sum();  // one that is not finite spoils the gradients
+    context_.terms->begin_backward(terms.defined() ? terms.to(wide).mul(0).add_(scale)
+                                                   : at::full({}, scale, result_.options().dtype(wide)));
     result_.backward(of_result);
   }
   // Units whose input carries no gradient are not told by autograd that they are done.

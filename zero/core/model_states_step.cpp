@@ -47,7 +47,7 @@ void ModelStates::start_optimizers() {
   optimizers_.check_groups();
   statistics_.clear();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
-  for (const ParameterGroup* group : groups_.trained()) require_whole_blocks(*group);
+  for (const auto& group : groups_.groups) require_whole_blocks(*group);  // of all stages, so that all ranks agree
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (options_.sums_in_order && !is_elementwise(optimizers_[i]))
       throw InputError("optimizer.name = \"" + optimizers_[i].name() +

@@ -146,7 +146,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
       point_at(parameter.tensor, leaf_of_group);
     else
       parameter.tensor = leaf_of_group;
-    Leaf leaf{member, parameter.tensor, {}, {offset, parameter.numel()}, {}};
+    Leaf leaf{member, parameter.tensor, {}, {}, {offset, parameter.numel()}, {}};
     // Somebody else's module waits for the leaf's own gradient.
     if (fuses_accumulation() && !parameter.given) leaf.place = GradientPlace::put_on(leaf.tensor);
     for (ParameterUnit* unit : units)
@@ -167,6 +167,19 @@ void ParameterGroup::expect_gradients(MicroBatch micro) {
                        gradient_->adds(micro));
 }
 
+void ParameterGroup::add_borrowed(Leaf& leaf, at::Tensor& sum) {
+  for (at::Tensor& borrowed : leaf.borrowed) {
+    const at::Tensor more = take_gradient(borrowed);
+    if (more.defined()) sum = sum.defined() ? sum.add_(more) : more;
+  }
+}
+
+void ParameterGroup::set_aside_borrowed() {
+  const at::NoGradGuard no_grad;
+  for (Leaf& leaf : leaves_)
+    if (!leaf.borrowed.empty()) add_borrowed(leaf, leaf.set_aside.emplace_back());
+}
+
 void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
   ZERO_CHECK(spec().trainable, "a frozen group has no gradients");
   const at::NoGradGuard no_grad;
@@ -178,8 +191,10 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
     // Gradients of several leaves of one weight are summed in their type before they meet other micro-batches. A packed
     // buffer of that type does the same, so bits agree at every stage.
     at::Tensor sum = take_gradient(leaf.tensor);
-    for (at::Tensor& borrowed : leaf.borrowed) {
-      const at::Tensor more = take_gradient(borrowed);
+    add_borrowed(leaf, sum);
+    if (!leaf.set_aside.empty()) {
+      const at::Tensor more = std::exchange(leaf.set_aside.front(), {});
+      leaf.set_aside.pop_front();
       if (more.defined()) sum = sum.defined() ? sum.add_(more) : more;
     }
     if (sum.defined()) sum = sum.contiguous();
@@ -207,6 +222,7 @@ void ParameterGroup::drop_gradients() {
     if (leaf.place) leaf.place->close();
     take_gradient(leaf.tensor);
     for (at::Tensor& borrowed : leaf.borrowed) take_gradient(borrowed);
+    leaf.set_aside.clear();
   }
 }
 

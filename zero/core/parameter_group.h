@@ -10,6 +10,7 @@
 // A group of another stage of the pipeline axis is known by its layout: the rank holds nothing of it.
 // A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and
 // goes as at stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
+#include <deque>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -103,6 +104,9 @@ class ParameterGroup {
   /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves; what
   /// products have written is there. A leaf without a gradient counts as zeros.
   void collect_gradients(int unit, MicroBatch micro);
+  /// Takes the gradients of borrowers of the members, whose owner's backward comes in another pass: collect_gradients()
+  /// adds them then, those of the first micro-batch first.
+  void set_aside_borrowed();
   /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
   void reduce_gradients(MicroBatch micro);
   /// The same where the end of a step is known apart from its last micro-batch. Collective.
@@ -140,6 +144,7 @@ class ParameterGroup {
     ParameterRef member;
     at::Tensor tensor;
     std::vector<at::Tensor> borrowed;  // leaves of other units over the same memory
+    std::deque<at::Tensor> set_aside;  // gradients of borrowers, by micro-batch; undefined: none
     FlatRange range;
     c10::intrusive_ptr<GradientPlace> place;  // null: its gradient comes through autograd alone
   };
@@ -155,6 +160,7 @@ class ParameterGroup {
   GradientBuffer make_gradient() const;
   std::unique_ptr<StateShard> make_states(StateLayout layout) const;
   std::vector<StateLayout> state_layouts(const Units& units);
+  static void add_borrowed(Leaf& leaf, at::Tensor& sum);
   void point_leaves(const Units& units, const at::Tensor& flat);
   WeightReader reader_of(WeightSource& source) const;
   void load_states(WeightSource& source, const at::Tensor& weights);

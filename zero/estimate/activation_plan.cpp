@@ -104,6 +104,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   };
   if (work.stages > 1) {
     accumulate_gradients(rank.engine(), work.micro_batches, 1.0, context_of);
+    bytes.batch *= rank.engine().pipeline()->timeline(work.micro_batches).most_live[std::size_t(work.stage)];
   } else {
     Batch batch;
     const ForwardContext context = context_of(0, batch);
@@ -112,7 +113,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     pass.backward(1.0);
   }
   bytes.at_rest = live();
-  bytes.kept -= bytes.at_rest;
+  bytes.kept = std::max<std::int64_t>(0, bytes.kept - bytes.at_rest);
 
   const HeadSizes head(model, work);
   for (const int block : rank.trace().alive_at_peak(MemoryCategory::activations)) {

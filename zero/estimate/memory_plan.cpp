@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "comm/collective_memory.h"
 #include "models/ops/matrix_product.h"
@@ -55,12 +56,14 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool f
 }
 
 MemoryPlan MemoryPlanner::plan(MemoryWork work) {
-  std::optional<MemoryPlan> fullest;
-  for (work.stage = 0; work.stage < work.mesh.pipeline; ++work.stage) {
-    const MemoryPlan plan = plan_of_stage(work);
-    if (!fullest || plan.peak() > fullest->peak()) fullest = plan;
-  }
-  return *fullest;
+  std::vector<MemoryPlan> stages;
+  for (work.stage = 0; work.stage < work.mesh.pipeline; ++work.stage) stages.push_back(plan_of_stage(work));
+  const auto by_peak = [](const MemoryPlan& a, const MemoryPlan& b) { return a.peak() < b.peak(); };
+  MemoryPlan fullest = *std::max_element(stages.begin(), stages.end(), by_peak);
+  for (const MemoryPlan& stage : stages)  // another stage may need most on disk or in host memory
+    for (std::int64_t MemoryPlan::*bytes : {&MemoryPlan::disk, &MemoryPlan::host, &MemoryPlan::pinned})
+      fullest.*bytes = std::max(fullest.*bytes, stage.*bytes);
+  return fullest;
 }
 
 MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
@@ -110,9 +113,13 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.activations.tensor_ranks = batch.mesh.tensor;
   work.activations.stages = batch.mesh.pipeline;
   if (batch.mesh.pipeline > 1) {
-    work.activations.micro_batches = batch.accumulation;
     work.activations.schedule = work.engine.pipeline.schedule;
     work.activations.chunks = work.engine.pipeline.chunks;
+    work.activations.micro_batches = batch.accumulation;
+    // With so many all stages are as full as they get.
+    if (work.activations.schedule != ScheduleKind::gpipe)
+      work.activations.micro_batches = std::min<std::int64_t>(
+          batch.accumulation, 2 * std::int64_t(batch.mesh.pipeline) * (1 + std::max(1, work.activations.chunks)));
   }
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

@@ -54,7 +54,11 @@ Change offloads(const Config& config, const std::string& key, const std::string&
 std::vector<Change> changes_of(const Config& config, bool on_device) {
   Change kept, stages, recompute, gradients, batches;
   if (config.activation_checkpoint.keep == "on") kept.push_back({{"activation_checkpoint.keep", std::string("auto")}});
-  for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) stages.push_back({{"zero.stage", stage}});
+  for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) {
+    stages.push_back({{"zero.stage", stage}});
+    if (stage == 3 && config.parallel.pipeline > 1 && !config.parallel.regather)
+      stages.back().emplace_back("parallel.regather", true);
+  }
   if (config.activation_checkpoint.mode != "full")
     recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
   const bool own_sums = config.job.over_ranks();  // the type and the micro-batches are fixed then

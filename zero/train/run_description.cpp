@@ -72,6 +72,12 @@ void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments) {
 }
 
 void log_doubts(const RunPlan& plan, RunModel& run) {
+  const std::int64_t stages = plan.batch.mesh.pipeline, micro_batches = plan.batch.accumulation;
+  if (micro_batches < stages)
+    log_warning(plan.config.where("parallel.pipeline"), ": its ", stages,
+                " stages wait for each other most of the time, ", "since a step has only ", micro_batches,
+                micro_batches == 1 ? " micro-batch" : " micro-batches",
+                ": raise training.global_batch_size, or lower local_batch_size");
   for (const std::string& doubt : config_warnings(plan.config, run)) log_warning(doubt);
 }
 

@@ -45,6 +45,10 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
+    if (plan.device.is_cuda() && plan.batch.mesh.pipeline > 1)
+      throw InputError(plan.config.where("parallel.pipeline") +
+                       ": runs on CPUs so far: use zero.stage, parallel.tensor or parallel.context on GPUs, or "
+                       "training.device = \"cpu\"");
     run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)

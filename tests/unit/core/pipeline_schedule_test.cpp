@@ -52,18 +52,23 @@ TEST(PipelineSchedule, KeepsFewMicroBatchesAlive) {
   EXPECT_THAT(timeline(ScheduleKind::interleaved, 4, 2, 16).most_live, ElementsAre(11, 9, 7, 5));
 }
 
-// The head on the first stage costs that stage more micro-batches, and no time.
+// The head on the first stage costs more micro-batches alive, and little time.
 TEST(PipelineSchedule, TakesTiedEnds) {
-  for (const int stages : {2, 4}) {
-    const std::vector<UnitRun> runs = runs_of(stages, 1, /*tied=*/true);
-    RunCosts costs(runs.size(), 1);
-    costs.front() = 0.6;
-    costs.back() = 0.4;
-    const PipelineTimeline found =
-        timeline_of(make_schedule(ScheduleKind::one_f_one_b, runs, costs, stages, 16), runs, costs, 16);
-    EXPECT_LT(found.bubble(), 1.2 * (stages - 1) / 16);
-    EXPECT_LE(found.most_live.front(), 2 * stages + 1);
-  }
+  for (const int stages : {2, 3, 4, 8})
+    for (const double head : {0.1, 0.3, 0.5, 0.7, 0.9})
+      for (const int micro_batches : {4, 16, 32}) {
+        SCOPED_TRACE(::testing::Message() << stages << " stages, head " << head << ", " << micro_batches);
+        const std::vector<UnitRun> runs = runs_of(stages, 1, /*tied=*/true);
+        RunCosts costs(runs.size(), 1);
+        costs.front() = 1 - head;
+        costs.back() = head;
+        const auto timeline = [&](ScheduleKind kind) {
+          return timeline_of(make_schedule(kind, runs, costs, stages, micro_batches), runs, costs, micro_batches);
+        };
+        const PipelineTimeline found = timeline(ScheduleKind::one_f_one_b), gpipe = timeline(ScheduleKind::gpipe);
+        EXPECT_LT(found.bubble(), gpipe.bubble() + 0.35 * stages / micro_batches);
+        EXPECT_LE(found.most_live.front(), 4 * stages + 1);
+      }
   const std::vector<UnitRun> runs = runs_of(2, 2, true);
   EXPECT_THAT(message_of<InputError>([&] { make_schedule(ScheduleKind::interleaved, runs, RunCosts(5, 1), 2, 4); }),
               AllOf(HasSubstr("tied embeddings"), HasSubstr("1f1b")));

@@ -9,7 +9,7 @@
 namespace zero {
 
 enum class ScheduleKind : std::uint8_t {
-  gpipe,        // all forwards, then all backwards (Huang et al. 2019)
+  gpipe,        // all forwards, then all backwards (Huang et al. 2019); the last run takes its backward at once
   one_f_one_b,  // a backward as soon as there is one, and few micro-batches alive (PipeDream-flush, Narayanan et al.
                 // 2021)
   interleaved,  // the same with several runs on each stage (Megatron-LM, Narayanan et al. 2021)

@@ -125,7 +125,7 @@ void sends_and_receives(Communicator& c) {
   c.settle();
 }
 
-// Large messages that cross: each rank sends to all others before it receives, twice. The memory is free after settle().
+// Large messages that cross: each rank sends to all others before it receives, twice. settle() frees the memory.
 void sends_without_waiting(Communicator& c) {
   constexpr std::int64_t n = 1000003;
   if (!c.memory().allocate(1, at::kFloat).is_cpu()) return;  // a GPU's stream waits for the receiver

@@ -22,7 +22,8 @@ TEST(LegalLayout, ThePageIsMadeByIt) {
       "# Which layouts are legal\n\n"
       "`judge_layout()` (`zero/estimate/legal_layout.h`) makes these tables, and a test compares them. It\n"
       "applies the rules of the configuration and makes one rank's engine without memory.\n\n"
-      "Features by axes, for the preset llama-110m (12 heads, 12 blocks). A cell is \"yes\" or the key that refuses:\n\n" +
+      "Features by axes, for the preset llama-110m (12 heads, 12 blocks). A cell is \"yes\" or the key that\n"
+      "refuses:\n\n" +
       layout_table() +
       "\nLayouts of llama-15m (6 heads, 6 blocks) that are refused, with the messages that a run ends with\n"
       "and the nearest change that is legal:\n\n" +

@@ -53,6 +53,7 @@ class FreeCommunicator final : public Communicator, private CollectiveMemory {
   FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
 
   CollectiveMemory& memory() override { return *this; }
+  void poll() override {}
   FailureHandling& failures() override { return failures_; }
 
  private:

@@ -68,6 +68,9 @@ class Communicator {
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
   /// Waits until the memory of all messages that this rank has sent is free again. Not collective.
   void settle(CallTag tag = {});
+  /// Lets messages that are under way go on, and does not wait. A backend that needs the sender's help for that gets it
+  /// between computations.
+  virtual void poll() = 0;
   void barrier(CallTag tag = {});
 
   /// A communicator of these ranks of this one, in this order, including the caller. Every rank names its future group,

@@ -12,6 +12,7 @@ class SelfCommunicator final : public Communicator {
   explicit SelfCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }
+  void poll() override {}
   FailureHandling& failures() override { return *failures_; }
 
  private:

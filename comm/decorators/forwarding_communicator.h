@@ -8,6 +8,7 @@ namespace zero {
 class ForwardingCommunicator : public Communicator {
  public:
   CollectiveMemory& memory() override { return inner_.memory(); }
+  void poll() override { inner_.poll(); }
   FailureHandling& failures() override { return inner_.failures(); }
 
  protected:

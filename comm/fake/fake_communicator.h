@@ -13,6 +13,7 @@ class FakeCommunicator final : public Communicator {
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}
 
   CollectiveMemory& memory() override { return memory_; }
+  void poll() override {}
   FailureHandling& failures() override { return failures_; }
 
  private:

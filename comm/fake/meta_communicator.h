@@ -14,6 +14,7 @@ class MetaCommunicator final : public Communicator, private CollectiveMemory {
       : Communicator(rank, ranks), largest_sum_(largest_sum) {}
 
   CollectiveMemory& memory() override { return *this; }
+  void poll() override {}
   FailureHandling& failures() override { return failures_; }
 
  private:

@@ -17,9 +17,16 @@ std::byte* MpiGroup::bytes_of(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
 
+// Each look lets MPI answer a receiver, or send a part of a long message.
+void MpiGroup::poll() {
+  constexpr int looks = 8;
+  for (int look = 0; look < looks && !sent_.empty(); ++look)
+    if (messages_->is_idle(PointToPoint::outbox)) sent_.clear();
+}
+
 void MpiGroup::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
   messages_->begin(call);
-  if (messages_->is_idle(PointToPoint::outbox)) sent_.clear();
+  poll();
   messages_->send(PointToPoint::outbox, bytes_of(tensor), tensor.nbytes(), to);
   sent_.push_back(tensor);
 }

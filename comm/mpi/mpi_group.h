@@ -15,6 +15,7 @@ namespace zero {
 class MpiGroup : public Communicator {
  public:
   CollectiveMemory& memory() final { return memory_; }
+  void poll() final;
   FailureHandling& failures() final { return failures_; }
 
  protected:

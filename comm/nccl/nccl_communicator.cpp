@@ -80,6 +80,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
   }
 
   CollectiveMemory& memory() override { return *this; }
+  void poll() override {}
   FailureHandling& failures() override { return *this; }
 
  private:

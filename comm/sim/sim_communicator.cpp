@@ -21,6 +21,7 @@ class SimCommunicator final : public Communicator {
       : Communicator(rank, static_cast<int>(group->ranks.size())), world_(std::move(world)), group_(std::move(group)) {}
 
   CollectiveMemory& memory() override { return memory_; }
+  void poll() override {}
   FailureHandling& failures() override { return failures_; }
 
  private:

@@ -153,7 +153,8 @@ namespace {
 
 /// The stages that can share so many blocks, for messages.
 std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
-  return blocks < 2 * chunks ? "none" : text("2 to ", blocks / chunks);
+  if (blocks < 2 * chunks) return "no pipeline works";
+  return blocks / chunks == 2 ? "2 stages work" : text("2 to ", blocks / chunks, " stages work");
 }
 
 void check_stages(const Config& config, const ModelConfig& model) {

@@ -46,6 +46,7 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
     x = u == last && head ? head(*run.chain[u], x, context_) : run_unit(u, x);
     x = exit_unit(x, *this, u);
     if (u < last) close(u);  // backward needs the last one first
+    pause_between_units();
   }
   if (is_last_ && !head && at::GradMode::is_enabled() && context_.terms->sum().defined())
     x = x + context_.terms->sum().to(x.scalar_type());
@@ -122,6 +123,7 @@ void ChainPass::close_all() {
 void ChainPass::before_backward(int unit) {
   if (run_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
   prefetch(unit - 1, Phase::backward);
+  pause_between_units();
 }
 
 void ChainPass::after_backward(int unit) {

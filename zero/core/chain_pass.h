@@ -27,7 +27,8 @@ struct ChainRun : KeptOptions {
   Chain chain;  // all units
   UnitGroups& groups;
   UnitRun units;
-  int index = 0;  // among the runs of the chain
+  int index = 0;                             // among the runs of the chain
+  std::function<void()> between_units = {};  // called between the computations of units; may be empty
 
   bool is_first() const { return units.begin == 0; }
   bool is_last() const { return units.end == int(chain.size()); }
@@ -71,6 +72,9 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   at::Tensor run_unit(int unit, const at::Tensor& x);
   bool recomputes(int unit) const;
   bool exists(int unit) const { return run_.units.has(unit); }
+  void pause_between_units() const {
+    if (run_.between_units) run_.between_units();
+  }
   const std::vector<ParameterGroup*>& spanning() const { return groups_.spanning[std::size_t(run_.index)]; }
   /// The run's trained groups.
   std::vector<ParameterGroup*> trained() const;

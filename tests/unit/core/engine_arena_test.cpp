@@ -26,6 +26,7 @@ class Recorder final : public Communicator, private CollectiveMemory {
 
   Recorder(int rank, int size, Log& log) : Communicator(rank, size), log_(log) { log_[this]; }
   CollectiveMemory& memory() override { return *this; }
+  void poll() override {}
   FailureHandling& failures() override { return failures_; }
 
  private:

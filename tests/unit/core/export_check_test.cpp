@@ -18,6 +18,7 @@ class FailsLate final : public Communicator, private FailureHandling {
  public:
   explicit FailsLate(int broken) : Communicator(0, 2), broken_(broken) {}
   CollectiveMemory& memory() override { return memory_; }
+  void poll() override {}
   FailureHandling& failures() override { return *this; }
   int saves() const { return saves_; }
 

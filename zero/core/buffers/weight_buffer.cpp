@@ -103,7 +103,9 @@ void WeightBuffer::unshard(Phase phase) {
 
 void WeightBuffer::reshard() {
   if (!comes_and_goes()) return;
-  ZERO_CHECK(users_ > 0, text("group ", options_.tag.group, " is resharded more often than unsharded"));
+  ZERO_CHECK(users_ > 0,
+             text("group ", options_.tag.group, " of unit ", options_.tag.unit, " on rank ", rest_.ranks().rank(),
+                  " is resharded more often than unsharded: its user's count of open groups is wrong"));
   if (--users_ > 0) return;
   move_to(ShardedState::sharded);
   detach();

@@ -31,7 +31,8 @@ Pipeline::Pipeline(const KeptOptions& kept, const Chain& chain, UnitGroups& grou
     for (int u = run.begin; u < run.end; ++u)
       for (const Parameter& parameter : chain[std::size_t(u)]->parameters()) trains |= parameter.trainable;
     costs_.push_back(double(std::accumulate(costs.begin() + run.begin, costs.begin() + run.end, std::int64_t{0})));
-    if (run.stage == stages_.rank()) own_.emplace(r, ChainRun{kept, chain, groups, run, r});
+    if (run.stage == stages_.rank())
+      own_.emplace(r, ChainRun{kept, chain, groups, run, r, [&stages = stages_] { stages.poll(); }});
   }
 }
 

@@ -117,8 +117,8 @@ PipelineSchedule in_turns(const std::vector<UnitRun>& runs, const RunCosts& cost
   return schedule;
 }
 
-/// The head on the first stage makes micro-batches wait there. More of them alive shorten the wait. The fewest are taken
-/// with which a step is at most 1 % longer than with any number up to twice the stages.
+/// The head on the first stage makes micro-batches wait there. More of them alive shorten the wait. The fewest are
+/// taken with which a step is at most 1 % longer than with any number up to twice the stages.
 PipelineSchedule in_turns_with_tied_ends(const std::vector<UnitRun>& runs, const RunCosts& costs, int stages,
                                          int micro_batches, const std::vector<int>& limits) {
   std::vector<std::pair<double, PipelineSchedule>> tried;  // and how long the step takes

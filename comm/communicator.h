@@ -73,8 +73,8 @@ class Communicator {
   virtual void poll() = 0;
   void barrier(CallTag tag = {});
 
-  /// A communicator of these ranks of this one, in this order, including the caller. Every rank names its future group,
-  /// as the other ranks of that group do. Collective.
+  /// Makes a communicator of the listed ranks, in this order, including the caller. All ranks of a new group pass the
+  /// same list. Collective.
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks);
 
   /// Another communicator of the same ranks. Its calls may run concurrently with those of this one. Collective.

@@ -111,7 +111,7 @@ def check_killed(place):
     command = [os.path.join(place.bin, "zero_prove"), "config.toml", "--scratch", "scratch"]
     killed = subprocess.Popen(command, cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True)
     end = time.time() + 60
-    while not (runs := children_of(killed.pid, "zero_prove")):
+    while not children_of(killed.pid, "sh") or not (runs := children_of(killed.pid, "zero_prove")):  # the shell watches the folder
         assert killed.poll() is None and time.time() < end
         time.sleep(0.01)
     for pid in runs:

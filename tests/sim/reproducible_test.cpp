@@ -1,5 +1,5 @@
-// Sums in order: losses, norms, weights and states have the same bits for every power of two of ranks, at every stage
-// and in every layout.
+// Sums in order: losses, norms, weights and states have the same bits for every number of ranks, at every stage and in
+// every layout.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -149,6 +149,37 @@ TEST(ReproducibleLora, AcrossRanksAndStages) {
         expect_equal_bits(expected, outcome_of(options));
       }
     }
+}
+
+// 210 sequences divide by all of them.
+TEST(ReproducibleRanks, MayBeAnyNumber) {
+  RunOptions options = run_of({}, at::kBFloat16);
+  options.global_batch = 210;
+  options.steps = 2;
+  const Outcome expected = outcome_of(options);
+  for (const int ranks : {2, 3, 5, 6, 7})
+    for (const int stage : {0, 1, 2, 3}) {
+      options.ranks = ranks;
+      options.stage = stage;
+      options.overlap = stage == 2;
+      SCOPED_TRACE(::testing::Message() << ranks << " ranks, stage " << stage);
+      expect_equal_bits(expected, outcome_of(options));
+    }
+}
+
+TEST(ReproducibleRanks, MayBeStagesOfAPipeline) {
+  RunOptions options = run_of({}, at::kFloat);
+  options.config.num_hidden_layers = 3;
+  const Outcome expected = outcome_of(options);
+  for (const int stages : {2, 3})
+    for (const int rows : {1, 2, 3})
+      for (const int stage : {0, 2, 3}) {
+        options.ranks = stages * rows;
+        options.pipeline = stages;
+        options.stage = stage;
+        SCOPED_TRACE(::testing::Message() << stages << " stages of " << rows << " ranks, stage " << stage);
+        expect_equal_bits(expected, outcome_of(options));
+      }
 }
 
 // The order matters: what the usual sums give is another number.

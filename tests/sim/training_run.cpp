@@ -235,7 +235,7 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
         });
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
-      const double loss = run.rows_in_order > 0 ? sum_in_order(communicator, found.losses)
+      const double loss = run.rows_in_order > 0 ? sum_in_order(mesh.along(axes::tokens), found.losses)
                                                 : sum_over_ranks(mesh.along(axes::tokens), found.loss_sum());
       if (rank == 0) {
         result.losses[step] = loss / tokens;

@@ -36,15 +36,16 @@ std::string divisors_of(int number) {
   return divisors;
 }
 
-/// The micro-batches of one round (one a rank) are a subtree of all only if their number is a power of two.
-void check_reproducible(const Config& config, int ranks) {
+/// Replicas sum what sharding groups have summed, which is one tree only if both are powers of two.
+void check_reproducible(const Config& config, const MeshShape& mesh) {
   if (!config.job.over_ranks()) return;
   if (!config.training.global_batch_size)
     throw InputError(config.where("job.reproducible") +
                      ": needs training.global_batch_size, since without it the batch depends on the ranks");
-  if (!std::has_single_bit(unsigned(ranks)))
-    throw InputError(config.where("job.reproducible") +
-                     ": runs on 1, 2, 4, 8, ... ranks, whose sums are the same; there are " + std::to_string(ranks));
+  const int ranks = mesh.size(axes::rows);
+  if (mesh.replicate > 1 && !std::has_single_bit(unsigned(ranks)))
+    throw InputError(text(config.where("job.reproducible"), ": hybrid sharding over ", ranks,
+                          " ranks sums in another order: leave zero.shard_degree out, or start 2, 4, 8, ... ranks"));
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
   ZERO_CHECK(job_ranks >= 1, "no ranks");
   const MeshShape mesh = mesh_of(config, job_ranks);
   const int ranks = mesh.size(axes::rows);
-  check_reproducible(config, ranks);
+  check_reproducible(config, mesh);
   const std::string size = config.job.over_ranks() ? "job.reproducible_rows" : "local_batch_size";
   const std::int64_t local = config.micro_batch_rows();
   if (local > std::numeric_limits<std::int64_t>::max() / (4 * ranks))

@@ -191,7 +191,7 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"job", "deterministic", at<&C::job, &Job::deterministic>, anything(),
        "GPU: repeats bit for bit, at some cost. The CPU path always does."},
       {"job", "reproducible", at<&C::job, &Job::reproducible>, one_of({"none", "ranks"}),
-       "ranks: losses, weights and optimizer states are the same to the last bit with 1, 2, 4, 8, ... ranks, at every stage, with "
+       "ranks: losses, weights and optimizer states are the same to the last bit with any number of ranks, at every stage, with "
        "any shard_degree, local_batch_size, offload and recomputation, and when the run goes on in another of these layouts. "
        "Costs some time and memory (docs/reproducibility.md). With adamw, adamw8bit, sgd or lion."},
       {"job", "reproducible_rows", at<&C::job, &Job::reproducible_rows>, between(1, 1'000'000),

@@ -38,8 +38,7 @@ void check_reproducible(const Config& config) {
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
   for (const auto& [key, ranks] :
-       {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context),
-        std::pair("parallel.pipeline", config.parallel.pipeline)})
+       {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
     if (config.job.over_ranks() && ranks > 1)
       refuse(
           config, key,

@@ -53,8 +53,8 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   /// that requires grad; or the result of `head`. If autograd is off, the loss comes without the terms. Another run
   /// gives the input of the next one.
   const at::Tensor& result() const { return result_; }
-  /// The part of the batch's loss that the run's units gave: result() of the last run, terms of another. [] without
-  /// gradient; undefined: none.
+  /// The loss of this run's units, [] without gradient. The last run gives result(), another one the sum of its terms,
+  /// undefined if there are none.
   at::Tensor loss() const { return is_last_ ? result_.detach() : context_.terms->sum(); }
   /// The figures that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }

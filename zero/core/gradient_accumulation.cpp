@@ -6,13 +6,13 @@ namespace zero {
 
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale, const ContextOf& context_of,
                                 std::vector<at::Tensor>* each, LossFigures* figures) {
+  const bool in_order = engine.options().sums_in_order;
   if (Pipeline* pipeline = engine.pipeline()) {
     Pipeline::Result result = pipeline->accumulate(micro_batches, scale, context_of);
     for (std::int64_t a = 0; each && a < micro_batches; ++a) each->push_back(result.losses[a]);
     if (figures) add_figures(*figures, result.figures);
-    return result.losses.sum().view({1});
+    return in_order ? result.losses : result.losses.sum().view({1});
   }
-  const bool in_order = engine.options().sums_in_order;
   const at::Tensor losses =
       at::zeros({in_order ? micro_batches : 1}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
   Batch batch;

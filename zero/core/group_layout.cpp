@@ -1,6 +1,7 @@
 #include "zero/core/group_layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
 
@@ -25,9 +26,12 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
   group.weights = kept ? Placement::resident : plan.parameters;
   group.gradient = plan.gradients;
   group.states = plan.optimizer;
-  // One is summed over ranks where it lies, which is no other tree.
-  if (spec.trainable && options.summed_in_order > 1)
-    group.rungs = SumLadder::rungs(options.summed_in_order) - int(group.gradient == Placement::sharded);
+  if (spec.trainable && options.summed_in_order > 0) {
+    group.in_turns = !std::has_single_bit(unsigned(shards));
+    // One is summed over ranks where it lies, which is no other tree.
+    const std::int64_t vectors = options.summed_in_order * (group.in_turns ? shards : 1);
+    if (vectors > 1) group.rungs = SumLadder::rungs(vectors) - int(group.gradient == Placement::sharded);
+  }
   const bool sharded = group.weights == Placement::sharded;
   if (coded) {
     // Whole codes are read by everybody, and nobody updates them.
@@ -71,9 +75,10 @@ std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& option
 
 BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap) {
   BufferSizes sizes;
-  std::int64_t gathered = 0, borrowing = 0, reduced = 0, wire = 0;
+  std::int64_t gathered = 0, borrowing = 0, reduced = 0, wire = 0, in_turns = 0;
   for (const GroupLayout& group : groups) {
     const bool reduces = group.spec.trainable && group.gradient == Placement::sharded;
+    if (group.in_turns) in_turns = std::max(in_turns, group.summed_bytes());
     if (group.spec.spans_model()) {
       if (group.comes_and_goes()) sizes.gather.push_back(group.full_bytes());
       if (reduces) sizes.reduce.push_back(group.full_bytes());
@@ -90,6 +95,7 @@ BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& gro
   if (wire > 0) sizes.gather.insert(sizes.gather.end(), depth, wire);
   if (borrowing > 0) sizes.gather.push_back(borrowing);
   if (reduced > 0) sizes.reduce.insert(sizes.reduce.end(), depth, reduced);
+  if (in_turns > 0) sizes.reduce.push_back(in_turns);  // the parts of all ranks
   return sizes;
 }
 

@@ -18,7 +18,8 @@ struct GroupLayout {
   std::shared_ptr<const WireFormat> format;  // of the weights
   Precision precision;
   Placement weights = Placement::resident, gradient = Placement::resident, states = Placement::resident;
-  int rungs = 0;  // vectors of a shard's length in which gradients are summed in order, beside what is at rest
+  int rungs = 0;          // vectors of a shard's length in which gradients are summed in order, beside what is at rest
+  bool in_turns = false;  // sums in order over ranks that are no power of two: their parts are added one by one
 
   bool comes_and_goes() const { return weights == Placement::sharded || !format->is_plain(); }
   /// The elements whose states the rank at that place holds.

@@ -30,13 +30,13 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
-  check_order();
   ZERO_CHECK(!options.storage.split_master ||
                  (options.precision.compute == at::kBFloat16 && options.precision.master == at::kFloat),
              "fp32 masters are split over bf16 weights");
   const bool divided = options_.plan.optimizer == Placement::sharded, sliced = mesh.size(MeshAxis::tensor) > 1;
   const AxisSet sharing = divided ? axes::states : axes::tokens;
   replicas_ = divided ? axes::replicas : AxisSet();
+  check_order();
   whole_ = make_sharing(sliced ? sharing | MeshAxis::tensor : sharing);
   if (sliced) slices_ = make_sharing(sharing);
   if (sliced) groups_.tensor_ranks = &mesh.along(MeshAxis::tensor);
@@ -72,9 +72,10 @@ void ModelStates::check_runs() const {
 
 void ModelStates::check_order() const {
   if (!options_.sums_in_order) return;
-  const auto ranks = unsigned(mesh_.size(axes::tokens));
-  ZERO_CHECK(std::has_single_bit(ranks) && mesh_.size(axes::model) == 1,
-             "sums in order are those of a power of two of ranks that hold whole tensors");
+  ZERO_CHECK(mesh_.size({MeshAxis::context, MeshAxis::tensor}) == 1,
+             "sums in order are those of ranks with whole rows and tensors");
+  ZERO_CHECK(mesh_.size(replicas_) == 1 || std::has_single_bit(unsigned(mesh_.size(axes::tokens))),
+             "sums in order over replicas are those of a power of two of ranks");
   ZERO_CHECK(options_.precision.gradient == options_.precision.sum, "sums in order are rounded to their own type only");
 }
 

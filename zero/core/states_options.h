@@ -41,7 +41,7 @@ struct StatesOptions {
   UnitOrder order = UnitOrder::chain;
   int open_groups = 2;   // UnitOrder::any: most units whose weights are unsharded at once
   bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
-  /// Sums of gradients and their norm have the same bits for every power of two of ranks, at every stage. Each
+  /// Sums of gradients and their norm have the same bits for every number of ranks, at every stage. Each
   /// micro-batch counts for itself, in the order of (micro-batch, rank). Optimizers are then elementwise, and gradients
   /// at rest have the type of sums.
   bool sums_in_order = false;

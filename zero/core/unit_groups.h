@@ -12,7 +12,7 @@ namespace zero {
 class WeightUser {
  public:
   virtual ~WeightUser() = default;
-  /// Reshards its weights for good: its backward does not come any more.
+  /// Reshards its weights for good: its backward will not run.
   virtual void end() noexcept = 0;
   /// Reshards its weights, since others need the buffers. It may unshard them again.
   virtual void pause() = 0;
@@ -34,7 +34,7 @@ struct UnitGroups {
   ~UnitGroups() { end_passes(); }
   /// The trained groups that this rank holds.
   std::vector<ParameterGroup*> trained() const;
-  /// Call before weights change: passes that are under way reshard theirs, and have no backward any more.
+  /// Call before weights change: passes that are under way reshard theirs, and will not run their backward.
   void end_passes();
 };
 

@@ -19,8 +19,8 @@ struct ActivationWork : KeptOptions {
   bool on_device = false;          // a GPU computes, with LibTorch's fused attention
   bool packed = false;             // rows hold several documents
   int context_ranks = 1;           // that share the tokens of rows
-  int tensor_ranks = 1;            // that share the rest of the tokens; the model holds their slices
-  int stages = 1, stage = 0;       // of a pipeline, and the one that is meant
+  int tensor_ranks = 1;            // that divide a context part; the model holds the slices of one of them
+  int stages = 1, stage = 0;       // stages of a pipeline, and the number of the planned one
   std::int64_t micro_batches = 1;  // of a step, read for a pipeline
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int chunks = 1;

@@ -231,7 +231,7 @@ std::string refused_layouts() {
       {8, {"parallel.tensor=2", "zero.shard_degree=3"}},
       {4, {"parallel.tensor=2", "job.reproducible=ranks"}},
       {4, {"parallel.context=2", "job.reproducible=ranks"}},
-      {4, {"parallel.pipeline=2", "zero.stage=1", "job.reproducible=ranks"}},
+      {6, {"zero.shard_degree=3", "job.reproducible=ranks", "training.global_batch_size=12"}},
       {3, {"job.reproducible=ranks"}},
       {4, {"optimizer.name=muon", "job.reproducible=ranks"}},
       {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4", "lora.double_quantization=true"}},

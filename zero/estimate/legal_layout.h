@@ -1,6 +1,7 @@
 #pragma once
 // LegalLayout: whether a configuration can run on so many ranks, why not, and the nearest layout that can. It applies
-// the rules of the configuration and then makes one rank's engine on Meta, so it knows all that a run would refuse.
+// the rules of the configuration and then makes one rank's engine on Meta. It finds every refusal that needs neither
+// weights nor a device.
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ LayoutVerdict judge_layout(const Config& config, const ModelConfig& model, int r
 /// "yes", or the section and key that refuse the layout.
 std::string layout_table();
 
-/// Twenty layouts that are refused, with their messages and the nearest legal ones, in Markdown.
+/// Layouts that are refused, with their messages and the nearest legal ones, in Markdown.
 std::string refused_layouts();
 
 }  // namespace zero

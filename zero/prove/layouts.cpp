@@ -77,9 +77,9 @@ class Layouts {
   }
 
  private:
-  /// True if the step divides by this number of ranks. Three ranks are tried too, unless results must have equal bits.
+  /// True if the step divides by this number of ranks. Three ranks are tried too.
   bool can_be(int ranks) const {
-    if (!std::has_single_bit(unsigned(ranks)) && (ranks != 3 || config_.job.over_ranks())) return false;
+    if (!std::has_single_bit(unsigned(ranks)) && ranks != 3) return false;
     return global_ % (ranks * (config_.job.over_ranks() ? config_.job.reproducible_rows : 1)) == 0;
   }
   std::int64_t cap() const { return std::max(config_.training.local_batch_size, least_local_cap); }
@@ -156,6 +156,7 @@ class Layouts {
 
   void more_ranks() {
     if (many_ > few_) add(text("stage 3 on ", many_, " ranks"), many_, 3, at_once(many_));
+    if (config_.job.over_ranks() && many_ == 3) return;  // replicas of three sum in another order
     Layout& hybrid = add("hybrid", many_, 3, at_once(many_));
     hybrid.shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
     if (!limits_.full) return;
@@ -183,15 +184,15 @@ class Layouts {
   // The ranks of these axes read the same rows.
   void axes() {
     const std::optional<ModelConfig> known = readable_model(config_);
-    if (config_.job.over_ranks() || !known) return;
+    if (!known) return;
     const ModelConfig& model = *known;
-    if (why_not_swapped(model, 1, 2).empty()) add_group("context 2", 1, 2, 1, 2);
+    if (why_not_swapped(model, 1, 2).empty() && !config_.job.over_ranks()) add_group("context 2", 1, 2, 1, 2);
     if (model.num_hidden_layers >= 2) {
       add_pipeline("pipeline 2", 1, 0);
       if (few_ == 2 && limits_.ranks >= 4) add_pipeline("pipeline 2 of 4 ranks", 2, 2);
       if (few_ > 0) add_pipeline("resumed with pipeline 2", 1, 1).begins_as = "stage 3";
     }
-    if (!why_not_cut(model, 2).empty()) return;
+    if (!why_not_cut(model, 2).empty() || config_.job.over_ranks()) return;
     // Partial products are rounded before their sum: in 16 bits that is more rounding than the probe measures.
     const std::string fp32 = config_.training.precision == "fp32" ? "" : "fp32, ";
     const auto add_sliced = [&](const std::string& name, int rows, std::int64_t stage) -> Layout& {
@@ -226,6 +227,7 @@ class Layouts {
     };
     add_strict("stage 0", few_, 0);
     add_strict("stage 3", few_, 3);
+    if (config_.job.over_ranks() && many_ == 3) return;
     add_strict("hybrid", many_, 3).shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
   }
 

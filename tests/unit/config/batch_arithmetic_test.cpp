@@ -57,8 +57,14 @@ TEST(BatchArithmetic, OneCurveOverRanksHasTurnsOfItsOwn) {
   EXPECT_EQ(refusal(config, 8),
             "c.toml: [training] global_batch_size: must be a multiple of job.reproducible_rows x ranks = 2 x 8 = 16; "
             "use global_batch_size = 16 or 32, or job.reproducible_rows = 1, 3");
-  EXPECT_EQ(refusal(config, 3),
-            "c.toml: [job] reproducible: runs on 1, 2, 4, 8, ... ranks, whose sums are the same; there are 3");
+  EXPECT_EQ(refusal(config, 3), "accepted");
+  config.zero.shard_degree = 2;
+  EXPECT_EQ(refusal(config, 4), "accepted");
+  EXPECT_EQ(
+      refusal(config, 6),
+      "c.toml: [job] reproducible: hybrid sharding over 6 ranks sums in another order: leave zero.shard_degree out, "
+      "or start 2, 4, 8, ... ranks");
+  config.zero.shard_degree = 0;
   config.training.global_batch_size.reset();
   EXPECT_EQ(refusal(config, 4),
             "c.toml: [job] reproducible: needs training.global_batch_size, since without it the batch depends on the "

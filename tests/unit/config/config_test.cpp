@@ -63,14 +63,14 @@ TEST(Config, TheAxesDivideHeads) {
   EXPECT_EQ(said("tensor = 2\n"), "accepted");
   EXPECT_THAT(said("tensor = 3\n"), HasSubstr("[parallel] tensor = 3: must divide the model's 6 attention heads and 2 "
                                               "key-value heads: 1, 2"));
-  EXPECT_EQ(said("context = 6\n"), "accepted");
-  EXPECT_THAT(said("context = 3\n"), HasSubstr("[parallel] context = 3: must divide the model's 6 attention heads, and "
-                                               "must divide its 2 key-value heads or be a multiple of them: 1, 2, 6"));
-  EXPECT_THAT(said("tensor = 2\ncontext = 2\n"), HasSubstr("3 attention heads of a rank"));
+  for (const char* ranks : {"2", "3", "5", "6"}) EXPECT_EQ(said(std::string("context = ") + ranks + "\n"), "accepted");
+  EXPECT_THAT(said("context = 7\n"),
+              HasSubstr("[parallel] context = 7: must not exceed the 6 attention heads of the model"));
+  EXPECT_THAT(said("tensor = 2\ncontext = 4\n"), HasSubstr("3 attention heads of a rank"));
   EXPECT_THAT(said("tensor = 0\n"), HasSubstr("between 1 and"));
   for (const std::string key : {"tensor", "context"})
     EXPECT_THAT(refusal(preset + "[parallel]\n" + key + " = 2\n", {"job.reproducible=ranks"}),
-                HasSubstr("[parallel] " + key + " = 2: adds parts of a row"));
+                HasSubstr("[parallel] " + key + " = 2: adds parts of a sum"));
 }
 
 TEST(Config, MessagesBeginWithFileLineKeyAndValue) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <bit>
 #include <utility>
 
 namespace zero {
@@ -47,14 +48,31 @@ void GradientBuffer::add_in_order(bool first) {
   travel_.stream->follow_current();
   {
     const SideStream::Guard on_stream = travel_.stream->enter();
-    const at::Tensor place = ladder_->place();
     const at::Tensor full = rest_.is_sharded() ? packed_ : rest_.at_rest(false).tensor();
-    rest_.ranks().reduce_scatter(place, full, {options_.sum, false}, tag());
-    if (replicas_->size() > 1) replicas_->all_reduce(place, {options_.sum, false}, tag());
-    ladder_->push();
+    if (std::has_single_bit(unsigned(rest_.ranks().size()))) {
+      const at::Tensor place = ladder_->place();
+      rest_.ranks().reduce_scatter(place, full, {options_.sum, false}, tag());
+      if (replicas_->size() > 1) replicas_->all_reduce(place, {options_.sum, false}, tag());
+      ladder_->push();
+    } else {
+      add_in_turns(full);
+    }
     drop();
   }
   if (!rest_.is_sharded()) travel_.stream->join();  // the next micro-batch is packed where this one is
+}
+
+void GradientBuffer::add_in_turns(const at::Tensor& full) {
+  const std::int64_t ranks = rest_.ranks().size(), part = options_.numel / ranks;
+  const int buffer = travel_.buffers->acquire(std::int64_t(full.nbytes()));
+  const at::Tensor parts = travel_.buffers->tensor(buffer, options_.numel, full.scalar_type());
+  const std::vector<std::int64_t> counts(std::size_t(ranks), part);
+  rest_.ranks().all_to_all(parts, counts, full, counts, tag());
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    ladder_->place().copy_(parts.narrow(0, rank * part, part));
+    ladder_->push();
+  }
+  travel_.buffers->release(buffer);
 }
 
 void GradientBuffer::conclude_in_order() {

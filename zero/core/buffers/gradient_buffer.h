@@ -4,8 +4,9 @@
 // - Resident: the leaves' gradients of all micro-batches are added up. Once a step the sum over ranks goes onto the
 //   part that this rank owns.
 // - Sharded: each micro-batch is packed into a passing buffer and reduce-scattered onto the part at rest.
-// - In order: each micro-batch is summed over ranks at every stage, and micro-batches are summed along a tree. With a
-//   power of two of ranks both are one tree over all micro-batches, ordered by (micro-batch, rank).
+// - In order: each micro-batch is summed over ranks at every stage, and micro-batches are summed along a tree. Both are
+//   one tree over all micro-batches, ordered by (micro-batch, rank). A power of two of ranks makes a branch of it, which
+//   a reduce-scatter sums. Parts of other numbers of ranks come by an all-to-all, and are added in their turns.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -61,6 +62,7 @@ class GradientBuffer {
  private:
   CallTag tag() const { return {Phase::reduce, options_.tag.unit, options_.tag.group}; }
   void add_in_order(bool first);
+  void add_in_turns(const at::Tensor& full);
   void conclude_in_order();
 
   ShardedBuffer rest_;

@@ -33,7 +33,7 @@ class Pipeline {
   Pipeline(const KeptOptions& kept, const Chain& chain, UnitGroups& groups, const std::vector<UnitRun>& runs,
            Mesh& mesh, const PipelineOptions& options, at::TensorOptions activations);
 
-  /// Losses [micro_batches] in fp64 and the sums of figures, of all stages and alike on them.
+  /// The losses [micro_batches] in fp64 and the summed figures. Every stage gets the same values.
   struct Result {
     at::Tensor losses;
     LossFigures figures;
@@ -47,7 +47,7 @@ class Pipeline {
   /// The order of a step's actions.
   const PipelineSchedule& schedule(std::int64_t micro_batches);
   PipelineTimeline timeline(std::int64_t micro_batches);
-  /// "2 stages: units 0 to 12; 13 to 23; up to 2 micro-batches at once, 25 % of a step spent waiting".
+  /// "2 stages: units 0 to 12; 13 to 23; up to 2 micro-batches at once on a stage, 25 % of a step spent waiting".
   std::string describe(std::int64_t micro_batches);
 
  private:

@@ -32,8 +32,8 @@ struct PipelineSchedule {
 using RunCosts = std::vector<double>;
 
 /// The schedule of a step. `runs` lie on stages 0, 1, ... in turn; with tied ends one more lies on stage 0. The
-/// interleaved order is made for multiples of the stages; other numbers of micro-batches wait longer. Throws InputError
-/// if the kind does not take the runs.
+/// interleaved order takes multiples of the stages; other numbers of micro-batches get the 1F1B order. Throws
+/// InputError if the kind does not take the runs.
 PipelineSchedule make_schedule(ScheduleKind kind, const std::vector<UnitRun>& runs, const RunCosts& costs, int stages,
                                int micro_batches);
 

@@ -56,6 +56,18 @@ def check_goes_on_elsewhere(place):
     expect_close(place.metrics(), place.metrics("one"))
 
 
+def check_bits_of_one_rank(place):
+    """job.reproducible: over three ranks and over the stages of a pipeline as well."""
+    one_curve = ("--set", "job.reproducible=ranks", "--set", "training.global_batch_size=12", "--set", "training.steps=6")
+    code, said = place.run(*one_curve, ranks=1, out="one")
+    assert code == 0, said
+    for ranks, layout in ((3, ()), (2, PIPELINE), (6, (*PIPELINE, "--set", "zero.stage=2"))):
+        code, said = place.run(*one_curve, *layout, ranks=ranks)
+        assert code == 0, said
+        place.expect_same("out", "one")
+        shutil.rmtree(place.path("out"))
+
+
 def check_ends_with_a_killed_stage(place):
     process = place.start(*FP32, "--set", "training.steps=5000", *PIPELINE, "--set", "comm.deadline_seconds=10", ranks=2)
     assert wait_for_steps(place, process, 3), place.wait(process)
@@ -68,7 +80,7 @@ def check_refusals(place):
     for ranks, options, pieces in ((4, ("zero.stage=3", "parallel.pipeline=2"), ("zero.stage=3", "parallel.regather = true")),
                                    (3, ("parallel.pipeline=2",), ("must divide the number of ranks, 3", "start 2 or 4 ranks")),
                                    (4, ("parallel.pipeline=4",), ("needs 4 blocks", "the model has 3: 2 to 3 stages work")),
-                                   (2, ("parallel.pipeline=2", "job.reproducible=ranks"), ("parallel.pipeline=2", "job.reproducible"))):
+                                   (2, ("parallel.tensor=2", "job.reproducible=ranks"), ("parallel.tensor=2", "job.reproducible"))):
         settings = [word for setting in options for word in ("--set", setting)]
         code, said = place.run("--set", "training.steps=1", *settings, ranks=ranks, out="refused")
         assert code == 2 and all(piece in said for piece in pieces) and said.count("error: ") == 1, (options, code, said)

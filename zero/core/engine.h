@@ -18,9 +18,9 @@ struct EngineOptions : StatesOptions, KeptOptions {
 
 class Engine final : public ModelStates {
  public:
-  /// The chain and the mesh outlive the engine; the parameters' tensors become the engine's. Parameters of other stages
-  /// of a pipeline have none. Collective. Throws InputError when the placements are no stage, or if the chain has too
-  /// few units for the pipeline.
+  /// The chain and the mesh outlive the engine; the parameters' tensors become the engine's. A rank has no tensors for
+  /// the units of other pipeline stages. Throws InputError when the placements are no stage, or if the chain has too
+  /// few units for the pipeline. Collective.
   Engine(Chain chain, Mesh& mesh, const EngineOptions& options);
 
   /// For passes through the whole chain. load(), resume() and update() end passes whose backward has not come.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "base/error.h"

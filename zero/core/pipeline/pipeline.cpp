@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "base/error.h"
 #include "base/log.h"

@@ -1,7 +1,6 @@
 #include "zero/core/pipeline/schedule.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>

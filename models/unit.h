@@ -52,6 +52,12 @@ struct Batch {
 };
 inline constexpr std::int64_t ignored_target = -100;
 
+/// Some of a rank's tokens, where a computation takes them by tiles.
+struct TokenTile {
+  std::int64_t first = 0;       // the number of the first one among the rank's
+  std::int64_t row_length = 0;  // of the rows that the tokens come from; 0: no tile, all tokens are there
+};
+
 class Communicator;
 class KvCache;
 class Loss;
@@ -66,6 +72,9 @@ struct ForwardContext {
   std::int64_t first_sample = 0;     // global number of the batch's first sequence
   bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
   bool keep_inputs = false;          // keep outputs of norms and activations for backward, instead of recomputing
+  std::int64_t mlp_tokens = 0;       // MLPs take so many tokens at a time, and run each tile again in backward; 0: all
+  bool only_gradient = false;        // backward computes a block again, and reads no values of its result
+  TokenTile tile = {};
   std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: the device's default
   double gradient_scale = 1;         // the expected gradient of the loss
   const Loss* loss = nullptr;        // turns the last unit's output into the loss; null: the cross-entropy

@@ -2,9 +2,12 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "base/error.h"
 #include "models/decoder/attention_half.h"
 #include "models/decoder/mlp_half.h"
 #include "models/nn/recompute.h"
+#include "models/nn/token_tiles.h"
+#include "models/parallel/token_split.h"
 
 namespace zero {
 
@@ -20,20 +23,40 @@ void DecoderBlock::drop_tables() {
 }
 
 at::Tensor DecoderBlock::forward(const at::Tensor& x, const ForwardContext& context) {
-  const bool recomputes = context.recompute_attention && at::GradMode::is_enabled();
   TokenPart y{x};
-  for (const auto& half : halves_)
-    y = recomputes && half->is_attention() ? again_in_backward(*half, y, context) : half->forward(y, context);
+  for (const auto& half : halves_) y = run(*half, y, context);
   return y.x;
+}
+
+TokenPart DecoderBlock::run(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const {
+  if (context.recompute_attention && half.is_attention() && at::GradMode::is_enabled())
+    return again_in_backward(half, x, context);
+  const bool is_long = context.mlp_tokens > 0 && x.x.size(0) * x.x.size(1) > context.mlp_tokens;
+  return is_long && half.is_tokenwise() ? by_tiles(half, x, context) : half.forward(x, context);
 }
 
 TokenPart DecoderBlock::again_in_backward(const DecoderHalf& half, const TokenPart& x,
                                           const ForwardContext& context) const {
+  const auto body = [&half, context](const at::Tensor& in) { return half.forward(TokenPart{in}, context).x; };
+  return {recompute(body, x.x, trained_by(half))};
+}
+
+TokenPart DecoderBlock::by_tiles(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const {
+  ZERO_CHECK(!TokenSplit(context).divides(), "ranks of a tensor axis divide the width of an MLP, not its tokens");
+  const auto body = [&half, context, length = x.x.size(1)](const at::Tensor& tile, std::int64_t first) {
+    ForwardContext own = context;
+    own.tile = {first, length};
+    return half.forward(TokenPart{tile}, own).x;
+  };
+  const bool is_last = &half == halves_.back().get();
+  return {by_token_tiles(body, x.x, {context.mlp_tokens, context.only_gradient && is_last}, trained_by(half))};
+}
+
+std::vector<at::Tensor> DecoderBlock::trained_by(const DecoderHalf& half) const {
   std::vector<at::Tensor> trained;
   for (const int index : half.parameters())
     if (parameters_[std::size_t(index)].trainable) trained.push_back(parameters_[std::size_t(index)].tensor);
-  const auto body = [&half, context](const at::Tensor& in) { return half.forward(TokenPart{in}, context).x; };
-  return {recompute(body, x.x, trained)};
+  return trained;
 }
 
 }  // namespace zero

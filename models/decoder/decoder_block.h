@@ -20,7 +20,10 @@ class DecoderBlock : public Unit {
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
 
  private:
+  TokenPart run(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const;
   TokenPart again_in_backward(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const;
+  TokenPart by_tiles(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const;
+  std::vector<at::Tensor> trained_by(const DecoderHalf& half) const;
 
   std::vector<std::unique_ptr<DecoderHalf>> halves_;
 };

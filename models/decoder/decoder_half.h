@@ -19,6 +19,8 @@ class DecoderHalf {
   virtual std::vector<int> parameters() const = 0;
   /// True if a pass with ForwardContext::recompute_attention runs it again in backward.
   virtual bool is_attention() const { return false; }
+  /// True if each token's output follows from that token alone: it may then run by tiles of tokens.
+  virtual bool is_tokenwise() const { return false; }
   /// As Unit::drop_tables().
   virtual void drop_tables() {}
 };

@@ -12,6 +12,7 @@ class MlpHalf final : public DecoderHalf {
 
   TokenPart forward(const TokenPart& x, const ForwardContext& context) const override;
   std::vector<int> parameters() const override;
+  bool is_tokenwise() const override { return true; }
 
  private:
   ActivationKind activation_;

@@ -82,8 +82,9 @@ LowRank Projection::low_rank(const Adapter& adapter, const LinearInput& input, c
   tensors.dropout = context.training ? adapter.dropout : 0.0;
   tensors.seed = context.seed ^ adapter.seed;
   tensors.first_sample = context.first_sample;
-  tensors.first_row = input.tokens.first();
-  tensors.sequence = input.tokens.any() ? input.tokens.length() : input.x.size(1);
+  const std::int64_t row_length = context.tile.row_length > 0 ? context.tile.row_length : input.x.size(1);
+  tensors.first_row = input.tokens.first() + context.tile.first;
+  tensors.sequence = input.tokens.any() ? input.tokens.length() : row_length;
   if (input.flow != TokenFlow::scatters) return tensors;
   tensors.first_column = first_input_;
   tensors.sum_over_columns = [split = input.tokens](const at::Tensor& sums) { sum_over(split.ranks(), sums); };

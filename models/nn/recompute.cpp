@@ -14,8 +14,9 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 struct HeldBody : torch::CustomClassHolder {
-  explicit HeldBody(RecomputedBody b) : body(std::move(b)) {}
+  HeldBody(RecomputedBody b, InputPlace p) : body(std::move(b)), place(std::move(p)) {}
   RecomputedBody body;
+  InputPlace place;
 };
 using BodyPointer = c10::intrusive_ptr<HeldBody>;
 
@@ -25,7 +26,8 @@ struct Recompute : torch::autograd::Function<Recompute> {
                           const BodyPointer& held) {
     context->saved_data["body"] = c10::IValue::make_capsule(held);
     context->saved_data["needs_x"] = x.requires_grad();
-    variable_list saved{x};
+    if (held->place.keep) held->place.keep(x.detach());
+    variable_list saved{held->place.keep ? Variable() : x};
     saved.insert(saved.end(), trainable.begin(), trainable.end());
     context->save_for_backward(std::move(saved));
     at::NoGradGuard no_grad;
@@ -37,7 +39,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     const bool needs_x = context->saved_data["needs_x"].toBool();
     const auto held = c10::static_intrusive_pointer_cast<HeldBody>(context->saved_data["body"].toCapsule());
     at::AutoGradMode with_grad(true);
-    inputs[0] = inputs[0].detach();
+    inputs[0] = held->place.take ? held->place.take() : inputs[0].detach();
     inputs[0].set_requires_grad(needs_x);
     const Variable y = held->body(inputs[0]);
     const variable_list wanted(inputs.begin() + (needs_x ? 0 : 1), inputs.end());
@@ -50,8 +52,10 @@ struct Recompute : torch::autograd::Function<Recompute> {
 
 }  // namespace
 
-at::Tensor recompute(RecomputedBody body, const at::Tensor& x, const std::vector<at::Tensor>& trainable) {
-  return Recompute::apply(x, at::TensorList(trainable), c10::make_intrusive<HeldBody>(std::move(body)));
+at::Tensor recompute(RecomputedBody body, const at::Tensor& x, const std::vector<at::Tensor>& trainable,
+                     InputPlace place) {
+  return Recompute::apply(x, at::TensorList(trainable),
+                          c10::make_intrusive<HeldBody>(std::move(body), std::move(place)));
 }
 
 }  // namespace zero

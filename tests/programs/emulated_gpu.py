@@ -197,12 +197,15 @@ def main():
     parser.add_argument("--part", default="0/1", metavar="I/N", help="every N-th case, from number I on")
     options = parser.parse_args()
     first, step = map(int, options.part.split("/"))
+    inputs_on_host = ["activation_checkpoint.mode='full'", "offload.activations='cpu'", "activation_checkpoint.mlp_tokens=7"]
     offloaded = ["offload.optimizer='cpu'", "offload.parameters='cpu'"]
     cases = [(f"stage {stage}, 1 rank", golden(stage, 1)) for stage in (0, 3)]
     cases += [(f"stage {stage}, 2 ranks", golden(stage, 2)) for stage in range(4)]
     cases += [("stage 3, 2 ranks, other order", golden(3, 2, SEED=1)),
               ("stage 3, 2 ranks staged", golden(3, 2, settings=["comm.ranks_per_gpu=2"], GPUS=1)),
               ("stage 3, 2 ranks offloaded", golden(3, 2, settings=offloaded)),
+              ("inputs in host memory", golden(3, 2, settings=inputs_on_host)),
+              ("inputs in host memory, other order", golden(2, 1, settings=inputs_on_host, SEED=1)),
               ("dropout, 1 rank", beside_cpu(lambda b: adapters_config(b, ADAPTERS), 1, 1e-5)),
               ("dropout and NF4, 2 ranks", beside_cpu(lambda b: adapters_config(b, QUANTIZED), 2, 1e-5)),
               ("base in 8 bits, 2 ranks", beside_cpu(lambda b: adapters_config(b, EIGHT_BITS), 2, 1e-5)),

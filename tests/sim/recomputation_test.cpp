@@ -102,6 +102,102 @@ TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
     }
 }
 
+/// Long rows of a wide MLP in bf16, on two ranks of stage 3.
+RunOptions long_rows() {
+  RunOptions options;
+  options.config = small_config(false);
+  options.config.intermediate_size = 256;
+  options.seq_len = 64;
+  options.global_batch = 8;
+  options.stage = 3;
+  options.ranks = 2;
+  options.micro_batches = 2;
+  options.steps = 3;
+  options.keep_gradients = true;
+  options.lora.emplace().dropout = 0.2;
+  options.lora->target_modules = {"q_proj", "gate_proj", "down_proj"};
+  return options;
+}
+
+struct Watched {
+  RunResult result;
+  std::int64_t activations = 0;  // the peak of rank 0
+};
+
+Watched watched(const RunOptions& options) {
+  std::vector<MemoryTracker> trackers(std::size_t(options.ranks));
+  Watched run;
+  const auto after_step = [&](Engine&, int rank, int) {
+    if (rank == 0) run.activations = trackers[0].peak(MemoryCategory::activations);
+  };
+  run.result =
+      run_training(options, after_step, [&](int rank) -> MemoryTracker& { return trackers[std::size_t(rank)]; });
+  return run;
+}
+
+// Tiles that divide the 128 tokens of a micro-batch, that do not, of one token, and longer than all tokens.
+TEST(Recomputation, TilesOfAnMlpGiveTheSameWeights) {
+  for (const bool lora : {true, false})
+    for (const int every : {0, 1}) {
+      RunOptions options = long_rows();
+      if (!lora) options.lora.reset();
+      options.recompute_every = every;
+      const RunResult whole = run_training(options);
+      for (const std::int64_t tokens : {1, 37, 64, 128, 1000}) {
+        options.mlp_tokens = tokens;
+        options.recompute_attention = every == 0 && tokens == 37;
+        EXPECT_LT(largest_difference(run_training(options), whole), 1e-12) << tokens << " tokens, lora " << lora;
+      }
+    }
+}
+
+TEST(Recomputation, TilesOfAnMlpGiveTheSameWeightsOnOtherAxes) {
+  RunOptions options = long_rows();
+  options.packed = true;
+  options.ranks = 1;
+  options.micro_batches = 4;
+  options.global_batch = 8;
+  const RunResult whole = run_training(options);
+  options.mlp_tokens = 37;
+  options.context = 2;
+  options.ranks = 2;
+  EXPECT_LT(largest_difference(run_training(options), whole), 1e-12);
+  options.context = 1;
+  options.pipeline = 2;
+  options.stage = 1;
+  EXPECT_LT(largest_difference(run_training(options), whole), 1e-12);
+}
+
+TEST(Recomputation, TilesOfAnMlpTakeLessMemory) {
+  CpuAllocator allocator;
+  allocator.install();
+  RunOptions options = long_rows();
+  options.lora.reset();
+  options.recompute_every = 1;
+  const std::int64_t whole = watched(options).activations;
+  options.mlp_tokens = 16;
+  EXPECT_LT(2 * watched(options).activations, whole);
+}
+
+// Inputs that go to other memory and back are the same numbers.
+TEST(Recomputation, InputsOnTheHostChangeNoBitAndLeaveTheActivations) {
+  CpuAllocator allocator;
+  allocator.install();
+  for (const int every : {1, 2}) {
+    RunOptions options = long_rows();
+    options.config.num_hidden_layers = 6;
+    options.recompute_every = every;
+    options.mlp_tokens = 16;
+    const Watched here = watched(options);
+    options.inputs_on_host = true;
+    const Watched there = watched(options);
+    EXPECT_EQ(there.result.losses, here.result.losses);
+    EXPECT_EQ(there.result.norms, here.result.norms);
+    for (const auto& [name, weight] : here.result.weights) EXPECT_TRUE(there.result.weights.at(name).equal(weight));
+    EXPECT_LT(there.activations, here.activations);
+  }
+}
+
 TEST(Recomputation, CoversOnlyEveryKthBlock) {
   EXPECT_THAT(passes_of(0), ElementsAre(1, 1, 1, 1, 1, 1, 1));
   EXPECT_THAT(passes_of(1), ElementsAre(1, 2, 2, 2, 2, 2, 1));

@@ -107,6 +107,8 @@ EngineOptions engine_options(const RunOptions& run) {
   options.recompute_every = run.recompute_every;
   options.recompute_attention = run.recompute_attention;
   options.keep_inputs = run.keep_inputs;
+  options.mlp_tokens = run.mlp_tokens;
+  options.inputs_on_host = run.inputs_on_host;
   options.fuse_accumulation = run.fuse_accumulation;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;

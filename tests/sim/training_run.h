@@ -50,6 +50,8 @@ struct RunOptions {
   std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
   bool keep_inputs = false;
+  std::int64_t mlp_tokens = 0;
+  bool inputs_on_host = false;
   bool fuse_accumulation = false;
   std::optional<at::ScalarType> gradient = {};  // at rest; none: the master's type if micro-batches accumulate or sums
                                                 // are in order

@@ -322,11 +322,17 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
        "Keeps the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
        "where it fits."},
+      {"activation_checkpoint", "mlp_tokens", at<&C::activation_checkpoint, &Check::mlp_tokens>, between(0, std::int64_t{1} << 40),
+       "Long rows: a block's MLP takes so many of a micro-batch's tokens at a time, and backward runs each tile again. 0: all "
+       "at once. Without parallel.tensor."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
        "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},
       {"offload", "parameters", at<&C::offload, &OffloadConfig::parameters>, one_of({"none", "cpu", "nvme"}),
        "Where parameter shards live; stage 3, on a GPU only with an offloaded optimizer."},
+      {"offload", "activations", at<&C::offload, &OffloadConfig::activations>, one_of({"none", "cpu"}),
+       "Where the inputs of recomputed blocks wait for backward; with activation_checkpoint.mode \"full\" or \"selective\". "
+       "On a CPU run \"cpu\" is what \"none\" is."},
       {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),

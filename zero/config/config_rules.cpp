@@ -114,6 +114,16 @@ void check_offload(const Config& config) {
     if (tier == "nvme" && config.offload.nvme_dir.empty())
       refuse(config, key, "needs [offload] nvme_dir, a folder on the disk to use");
   }
+  const std::string& mode = config.activation_checkpoint.mode;
+  if (config.offload.activations != "none" && mode != "full" && mode != "selective")
+    refuse(config, "offload.activations",
+           "moves the inputs of recomputed blocks: needs [activation_checkpoint] mode = \"full\" or \"selective\"");
+}
+
+void check_tiles(const Config& config) {
+  if (config.activation_checkpoint.mlp_tokens > 0 && config.parallel.tensor > 1)
+    refuse(config, "activation_checkpoint.mlp_tokens",
+           "runs an MLP by tiles of tokens, and [parallel] tensor divides its width: leave one of the two out");
 }
 
 void check_lora(const Config& config) {
@@ -131,7 +141,7 @@ void check_lora(const Config& config) {
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
   for (const auto check :
-       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora, check_reproducible})
+       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles, check_lora, check_reproducible})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

@@ -83,6 +83,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
   options.recompute_attention = mode == "attention";
   options.keep_inputs = config.activation_checkpoint.keep == "on";
+  options.mlp_tokens = config.activation_checkpoint.mlp_tokens;
+  options.inputs_on_host = config.offload.activations == "cpu";
   const std::string& schedule = config.parallel.schedule;
   options.pipeline.schedule = schedule == "gpipe"         ? ScheduleKind::gpipe
                               : schedule == "interleaved" ? ScheduleKind::interleaved

@@ -27,9 +27,11 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
       is_collected_(run.chain.size(), false) {
   context_.recompute_attention = run.recompute_attention;
   context_.keep_inputs = run.keep_inputs;
+  context_.mlp_tokens = run.mlp_tokens;
   if (!context_.terms) context_.terms = &terms_;
   context_.context_ranks = groups_.context_ranks;
   context_.tensor_ranks = groups_.tensor_ranks;
+  if (groups_.input_home && at::GradMode::is_enabled()) kept_.emplace(*groups_.input_home, int(run.chain.size()));
   close_others();
   groups_.under_way.push_back(this);
   auto ends = c10::make_scope_exit([this] { end(); });
@@ -63,6 +65,7 @@ void ChainPass::end() noexcept {
   std::erase(groups_.under_way, static_cast<WeightUser*>(this));
   try {
     close_all();
+    kept_.reset();
   } catch (const std::exception& error) {
     log_error(std::string("a pass could not let go of its weights: ") + error.what());
   }
@@ -74,12 +77,21 @@ bool ChainPass::recomputes(int unit) const {
 }
 
 at::Tensor ChainPass::run_unit(int unit, const at::Tensor& x) {
-  const RecomputedBody body = [this, unit](const at::Tensor& in) { return run_.chain[unit]->forward(in, context_); };
-  if (!recomputes(unit) || !at::GradMode::is_enabled()) return body(x);
+  if (!recomputes(unit) || !at::GradMode::is_enabled()) return run_.chain[unit]->forward(x, context_);
+  const RecomputedBody body = [this, unit](const at::Tensor& in) {
+    ForwardContext context = context_;
+    context.only_gradient = at::GradMode::is_enabled();
+    return run_.chain[unit]->forward(in, context);
+  };
   std::vector<at::Tensor> trainable;
   for (const Parameter& parameter : run_.chain[unit]->parameters())
     if (parameter.trainable) trainable.push_back(parameter.tensor);
-  return recompute(body, x, trainable);
+  return recompute(body, x, trainable, place_of(unit));
+}
+
+InputPlace ChainPass::place_of(int unit) {
+  if (!kept_) return {};
+  return {[this, unit](const at::Tensor& x) { kept_->keep(unit, x); }, [this, unit] { return kept_->take(unit); }};
 }
 
 // Weights that live elsewhere come to this rank while the unit before them computes.
@@ -123,6 +135,7 @@ void ChainPass::close_all() {
 void ChainPass::before_backward(int unit) {
   if (run_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
   prefetch(unit - 1, Phase::backward);
+  for (int ahead = 0; kept_ && ahead <= 2; ++ahead) kept_->fetch(unit - ahead);
   pause_between_units();
 }
 

@@ -3,10 +3,12 @@
 // unit's weights before they are used, reshards them afterwards, and hands gradients to their groups. Several passes
 // may be under way, each with a context of its own.
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "comm/stream.h"
 #include "models/loss_terms.h"
+#include "models/nn/recompute.h"
 #include "zero/core/backward_hooks.h"
 #include "zero/core/chain.h"
 #include "zero/core/unit_groups.h"
@@ -18,6 +20,8 @@ struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
   bool keep_inputs = false;          // outputs of norms and activations are kept for backward, not computed again
+  std::int64_t mlp_tokens = 0;       // MLPs take so many tokens at a time, and run each tile again; 0: all
+  bool inputs_on_host = false;       // inputs of recomputed blocks wait in host memory
 
   auto operator<=>(const KeptOptions&) const = default;
 };
@@ -70,6 +74,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   void end() noexcept override;
   void pause() override { close_units(); }
   at::Tensor run_unit(int unit, const at::Tensor& x);
+  InputPlace place_of(int unit);
   bool recomputes(int unit) const;
   bool exists(int unit) const { return run_.units.has(unit); }
   void pause_between_units() const {
@@ -98,6 +103,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   std::vector<std::size_t> open_;   // by unit: how many of its groups are unsharded, in their order
   std::size_t spanning_open_ = 0;   // of the groups that span the run
   std::vector<bool> is_collected_;  // by unit
+  std::optional<KeptInputs> kept_;  // the inputs of recomputed units, if they wait in host memory
 };
 
 }  // namespace zero

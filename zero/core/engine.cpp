@@ -26,6 +26,7 @@ int chunks_of(const PipelineOptions& options) {
 Engine::Engine(Chain chain, Mesh& mesh, const EngineOptions& options)
     : ModelStates(units_of(chain), mesh, dealt_out(options, chain, mesh, chunks_of(options.pipeline))),
       run_{options, std::move(chain), units(), {0, int(units().units.size())}} {
+  if (options.inputs_on_host) units().input_home = std::make_unique<InputHome>(options.device);
   if (mesh.size(MeshAxis::pipeline) > 1)
     pipeline_.emplace(options, run_.chain, units(), this->options().runs, mesh, options.pipeline,
                       at::TensorOptions().dtype(options.precision.compute).device(options.device));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/stream.h"
+#include "zero/core/kept_inputs.h"
 #include "zero/core/parameter_group.h"
 
 namespace zero {
@@ -28,6 +29,7 @@ struct UnitGroups {
   bool gathers = false;                   // some weights are gathered on use
   Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
   Communicator* tensor_ranks = nullptr;   // hold the other slices of cut parameters; null: there are none
+  std::unique_ptr<InputHome> input_home = {};  // null: inputs of recomputed units stay on the device
   std::vector<WeightUser*> under_way = {};
   std::vector<bool> in_step = {};  // by run: some micro-batches of a step have had their backward
 

@@ -112,6 +112,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     bytes.kept = live();
     pass.backward(1.0);
   }
+  if (const auto& home = rank.engine().units().input_home) bytes.on_host = home->buffers.bytes();
   bytes.at_rest = live();
   bytes.kept = std::max<std::int64_t>(0, bytes.kept - bytes.at_rest);
 

@@ -172,6 +172,8 @@ std::string layout_table() {
       {"LoRA over int8", {"zero.stage=1", "lora.r=4", "lora.quantization=int8"}},
       {"recompute all", {"zero.stage=1", "activation_checkpoint.mode=full"}},
       {"recompute attention", {"zero.stage=1", "activation_checkpoint.mode=attention"}},
+      {"MLP by tiles", {"zero.stage=1", "activation_checkpoint.mlp_tokens=32"}},
+      {"inputs in host memory", {"zero.stage=1", "activation_checkpoint.mode=full", "offload.activations=cpu"}},
       {"states in host memory", {"zero.stage=1", "offload.optimizer=cpu"}},
       {"states on NVMe", {"zero.stage=1", "offload.optimizer=nvme", "offload.nvme_dir=nvme"}},
       {"states and weights on NVMe",

@@ -48,6 +48,7 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool f
   own.compute = work.engine.precision.compute;
   own.on_device = work.on_device;
   static_cast<KeptOptions&>(own) = work.engine;
+  own.inputs_on_host = own.inputs_on_host && work.on_device;
   own.fuse_accumulation = fuses_accumulation;
   own.stage = work.stage;
   const auto [place, is_new] = known_.try_emplace(own);
@@ -95,6 +96,7 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
   const bool fuses = std::any_of(groups.begin(), groups.end(), [](auto& group) { return group->fuses_accumulation(); });
   held.reset();  // the parameters get another run's tensors
   plan.activations = activations(work, fuses);
+  plan.pinned += plan.activations.on_host;
   return plan;
 }
 

@@ -61,6 +61,11 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
   }
   if (config.activation_checkpoint.mode != "full")
     recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
+  if (on_device && config.offload.activations == "none") {
+    recompute.push_back({{"offload.activations", std::string("cpu")}});
+    if (config.activation_checkpoint.mode != "full")
+      recompute.back().insert(recompute.back().begin(), {"activation_checkpoint.mode", std::string("full")});
+  }
   const bool own_sums = config.job.over_ranks();  // the type and the micro-batches are fixed then
   if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16" && !own_sums)
     gradients.push_back({{"zero.gradient_dtype", std::string("bf16")}});

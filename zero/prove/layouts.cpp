@@ -148,6 +148,10 @@ class Layouts {
     like_stage_3("recompute attention", {"activation_checkpoint.mode=attention"});
     like_stage_3("recompute some blocks", {"activation_checkpoint.mode=selective"});
     like_stage_3("inputs kept", {"activation_checkpoint.keep=on"});
+    like_stage_3("inputs in host memory", {"activation_checkpoint.mode=full", "offload.activations=cpu"});
+    const std::int64_t tile = config_.training.seq_len / 2 + 1;  // ragged
+    if (!config_.job.over_ranks())
+      like_stage_3("MLP by tiles", {text("activation_checkpoint.mlp_tokens=", tile)}).same_as = "";
     if (config_.lora) like_stage_3("frozen weights kept", {"zero.frozen=keep"});
     Layout& stage_1 = add("stage 1, states on disk", few_, 1, at_once(few_));
     if (!sums_) stage_1.same_as = "stage 1";
@@ -273,6 +277,8 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   text("parallel.pipeline=", pipeline),
                                   "parallel.schedule=1f1b",
                                   "activation_checkpoint.mode=none",
+                                  "activation_checkpoint.mlp_tokens=0",
+                                  "offload.activations=none",
                                   "offload.optimizer=none",
                                   "offload.parameters=none",
                                   "checkpoint.interval=0",

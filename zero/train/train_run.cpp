@@ -114,6 +114,7 @@ EngineOptions engine_options_for(Job& job, const RunPlan& plan, const MemoryEsti
   all_or_none(job.control(), [&] { options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
   options.overlap = device_ranks != nullptr && job.size() > 1;
   options.keep_inputs = estimate.keeps_inputs;
+  options.inputs_on_host = options.inputs_on_host && !plan.device.is_cpu();
   options.fuse_accumulation = plan.device.is_cuda() && fuses_accumulation_on_gpus(plan.config);
   return options;
 }

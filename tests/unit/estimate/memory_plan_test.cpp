@@ -168,6 +168,7 @@ struct Case {
   bool packed = false;  // two documents a row
   std::optional<LoraOptions> lora = {};
   bool fuse_accumulation = false;
+  std::int64_t mlp_tokens = 0;
 };
 
 LoraOptions adapters(std::vector<std::string> targets, double dropout, bool dora = false,
@@ -247,6 +248,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.engine.recompute_every = c.recompute_every;
   work.engine.recompute_attention = c.recompute_attention;
   work.engine.fuse_accumulation = c.fuse_accumulation;
+  work.engine.mlp_tokens = c.mlp_tokens;
   work.mesh = {.shard = 4};
   work.activations.batch = 2;
   work.activations.seq_len = c.seq_len;
@@ -364,6 +366,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
         Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},
         Case{.name = "attention_again", .stage = 3, .compute = fp32, .seq_len = 512, .recompute_attention = true},
+        Case{.name = "mlp_by_tiles", .stage = 3, .compute = fp32, .seq_len = 512, .mlp_tokens = 100},
+        Case{.name = "mlp_by_tiles_recomputing",
+             .stage = 3,
+             .recompute_every = 1,
+             .seq_len = 512,
+             .lora = adapters({"all-linear"}, 0.1),
+             .mlp_tokens = 128},
         Case{.name = "packed", .compute = fp32, .packed = true},
         Case{.name = "packed_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1, .packed = true},
         Case{.name = "lora", .compute = fp32, .lora = LoraOptions{}},

@@ -44,7 +44,7 @@ using cross_entropy_gradient_ = TensorPair(const at::Tensor& logits, const at::T
 using cross_entropy_backward_ = void(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                      const at::Tensor& scale);
 using dropout_mask = at::Tensor(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
-                                std::int64_t sequence);
+                                std::int64_t sequence, std::int64_t first_row, std::int64_t first_column);
 using embedding_backward = at::Tensor(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary);
 using trained_rows = at::Tensor(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta);
 using logits_chunks = std::vector<std::int64_t>(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most);

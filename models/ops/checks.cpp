@@ -188,13 +188,19 @@ void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets
   scale_of_rows(call, scale, logits);
 }
 
-void dropout_mask(const at::Tensor& z, double dropout, std::int64_t, std::int64_t first_sample, std::int64_t sequence) {
+void dropout_mask(const at::Tensor& z, double dropout, std::int64_t, std::int64_t first_sample, std::int64_t sequence,
+                  std::int64_t first_row, std::int64_t first_column) {
   const Arguments call("dropout_mask");
   call.tensor("z", z, floats, {any, any});
   call.require(dropout >= 0 && dropout < 1, "dropout", dropout, "at least 0, and below 1");
   call.require(first_sample >= 0 && first_sample < std::int64_t{1} << 62, "first_sample", first_sample,
                "at least 0, and below 2^62");
   call.require(sequence >= 1, "sequence", sequence, "at least 1: the tokens of a sequence");
+  const auto place = [&](const char* name, std::int64_t number) {
+    call.require(number >= 0 && number < std::int64_t{1} << 62, name, number, "at least 0, and below 2^62");
+  };
+  place("first_row", first_row);
+  place("first_column", first_column);
 }
 
 void embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {

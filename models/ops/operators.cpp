@@ -24,7 +24,7 @@ TORCH_LIBRARY(zero, m) {
   m.def("cross_entropy(Tensor logits, Tensor targets) -> (Tensor loss, Tensor lse)");
   m.def("cross_entropy_gradient_(Tensor(a!) logits, Tensor targets, Tensor scale) -> (Tensor loss, Tensor lse)");
   m.def("cross_entropy_backward_(Tensor(a!) logits, Tensor targets, Tensor lse, Tensor scale) -> ()");
-  m.def("dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence) -> Tensor");
+  m.def("dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence, int first_row, int first_column) -> Tensor");
   m.def("embedding_backward(Tensor dy, Tensor ids, int vocabulary) -> Tensor");
   m.def("trained_rows(Tensor x, Tensor targets, bool some_on_meta) -> Tensor");
   m.def("logits_chunks(Tensor rows, int row_bytes, int most) -> int[]");
@@ -166,15 +166,8 @@ void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, cons
 
 at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
   static const auto op = operation<signature::dropout_mask>("zero::dropout_mask");
-  const auto mask_of = [&](const at::Tensor& of) {
-    return op.call(of, adapter.dropout, static_cast<std::int64_t>(adapter.seed),
-                   adapter.first_sample + adapter.first_row / adapter.sequence, adapter.sequence);
-  };
-  // Draws are keyed by the place in the sequence and by columns of the full width.
-  const std::int64_t row = adapter.first_row % adapter.sequence, column = adapter.first_column;
-  if (row == 0 && column == 0) return mask_of(z);
-  const at::Tensor before_and_own = at::empty({row + z.size(0), column + z.size(1)}, z.options());
-  return mask_of(before_and_own).narrow(0, row, z.size(0)).narrow(1, column, z.size(1));
+  return op.call(z, adapter.dropout, static_cast<std::int64_t>(adapter.seed), adapter.first_sample, adapter.sequence,
+                 adapter.first_row, adapter.first_column);
 }
 
 at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {

@@ -7,6 +7,7 @@
 #include "models/families/families.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
+#include "offload/memory/cpu_allocator.h"
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/decoder_parts.h"
 #include "tests/sim/every_optimizer.h"
@@ -350,6 +351,32 @@ TEST(ParallelTraffic, FollowsTheFormulas) {
                      kv = run.config.num_key_value_heads * run.config.head_dim;
   EXPECT_EQ(found[CollectiveKind::all_to_all], layers * tokens / 2 * 2 * (2 * q + 2 * kv));  // a rank's part, both ways
   EXPECT_EQ(found[CollectiveKind::all_gather] + found[CollectiveKind::reduce_scatter], 0);
+}
+
+// The engine tells the memory that an export takes.
+TEST(ParallelExport, TakesNoMoreMemoryThanItSays) {
+  CpuAllocator allocator;
+  allocator.install();
+  for (const Layout& layout : {Layout{1, 1}, Layout{2, 2}, Layout{4, 2}})
+    for (const int stage : {0, 1, 3}) {
+      RunOptions run = with_layout(reference_of(llama_like()), layout);
+      run.stage = stage;
+      run.steps = 1;
+      run.keep_gradients = false;
+      run.config.vocab_size = 4096;
+      std::vector<MemoryTracker> trackers(std::size_t(run.ranks));
+      const auto after_step = [&](Engine& engine, int rank, int step) {
+        if (step != 1) return;
+        MemoryTracker& tracker = trackers[std::size_t(rank)];
+        tracker.reset_peak();
+        const std::int64_t before = tracker.live();
+        engine.export_weights([](const TensorSpec&, const at::Tensor&) {});
+        const std::int64_t taken = tracker.peak() - before, said = engine.export_bytes(false);
+        EXPECT_LE(taken, said + said / 50 + 4096) << layout << " stage " << stage << " rank " << rank;
+        EXPECT_GE(3 * taken, said) << layout << " stage " << stage << " rank " << rank;
+      };
+      run_training(run, after_step, [&](int rank) -> MemoryTracker& { return trackers[std::size_t(rank)]; });
+    }
 }
 
 // Sums, statistics and matrices of an optimizer are those of whole tensors.

@@ -198,6 +198,42 @@ TEST(Recomputation, InputsOnTheHostChangeNoBitAndLeaveTheActivations) {
   }
 }
 
+// A sum in bf16 would be rounded after every tile.
+TEST(Recomputation, TilesAddToNoNarrowSum) {
+  for (const auto& [gradient, fuses] : {std::pair(at::kBFloat16, false), std::pair(at::kFloat, true)}) {
+    RunOptions options = long_rows();
+    options.lora.reset();
+    options.stage = 1;
+    options.micro_batches = options.steps = 1;
+    options.compute = at::kBFloat16;
+    options.master = at::kFloat;
+    options.gradient = gradient;
+    options.fuse_accumulation = true;
+    options.keep_gradients = false;
+    options.mlp_tokens = 16;
+    const bool expected = fuses;
+    run_training(options, [&](Engine& engine, int, int) {
+      for (const auto& group : engine.groups()) EXPECT_EQ(group->fuses_accumulation(), expected);
+    });
+  }
+}
+
+// Inputs of many lengths, as unpacked conversations have them.
+TEST(Recomputation, BuffersOnTheHostDoNotGrowWithTheLengths) {
+  InputHome home(at::kCPU);
+  for (const int length : {10, 30, 20, 31, 5, 17, 31, 1}) {
+    KeptInputs kept(home, 4);
+    std::vector<at::Tensor> inputs;
+    for (int unit = 0; unit < 3; ++unit) {
+      inputs.push_back(at::rand({2, length, 8}, at::kDouble));
+      kept.keep(unit, inputs.back());
+    }
+    EXPECT_LE(home.buffers.bytes(), 3 * 2 * 31 * 8 * 8);
+    if (length == 20) continue;  // backward never comes
+    for (int unit = 2; unit >= 0; --unit) EXPECT_TRUE(kept.take(unit).equal(inputs[std::size_t(unit)]));
+  }
+}
+
 TEST(Recomputation, CoversOnlyEveryKthBlock) {
   EXPECT_THAT(passes_of(0), ElementsAre(1, 1, 1, 1, 1, 1, 1));
   EXPECT_THAT(passes_of(1), ElementsAre(1, 2, 2, 2, 2, 2, 1));

@@ -37,6 +37,10 @@ void check_reproducible(const Config& config) {
   if (config.job.over_ranks() && config.zero.gradient_dtype == "bf16")
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
+  if (config.job.over_ranks() && config.activation_checkpoint.mlp_tokens > 0)
+    refuse(config, "activation_checkpoint.mlp_tokens",
+           "adds gradients tile by tile, and job.reproducible = \"ranks\" promises the sums of whole rows: leave one of "
+           "the two out");
   for (const auto& [key, ranks] :
        {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
     if (config.job.over_ranks() && ranks > 1)

@@ -1,6 +1,7 @@
 #include "zero/core/engine.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
@@ -10,10 +11,14 @@ namespace zero {
 
 namespace {
 
-StatesOptions dealt_out(StatesOptions options, const Chain& chain, const Mesh& mesh, int chunks) {
+StatesOptions dealt_out(const EngineOptions& asked, const Chain& chain, const Mesh& mesh, int chunks) {
   ZERO_CHECK(chain.size() >= 2, "a chain has at least a first unit and a head");
+  StatesOptions options = asked;
   const int stages = mesh.size(MeshAxis::pipeline);
   if (stages > 1) options.runs = deal_units(costs_of(chain), has_tied_ends(chain), stages, chunks);
+  // A narrow sum would be rounded after every tile.
+  const at::ScalarType gradient = options.precision.gradient;
+  if (asked.mlp_tokens > 0 && gradient != at::toOpMathType(gradient)) options.fuse_accumulation = false;
   return options;
 }
 

@@ -12,19 +12,30 @@ namespace {
 
 constexpr std::size_t most_leaving = 2;
 
+/// The beginning of a buffer in the shape and type of `x`.
+at::Tensor view_of(const at::Tensor& buffer, const at::Tensor& x) {
+  return buffer.narrow(0, 0, std::int64_t(x.nbytes())).view(x.scalar_type()).view(x.sizes());
+}
+
 }  // namespace
 
 at::Tensor HostBuffers::take(std::int64_t bytes) {
-  if (const auto found = free_.find(bytes); found != free_.end()) return free_.extract(found).mapped();
+  if (const auto found = free_.lower_bound(bytes); found != free_.end())
+    return free_.extract(found).mapped().buffer;
+  if (!free_.empty()) {  // the largest is too small
+    const auto small = free_.extract(std::prev(free_.end()));
+    small.mapped().copied.wait_on_host();
+    bytes_ -= small.key();
+  }
   bytes_ += bytes;
   const CategoryScope scope(MemoryCategory::other);
   if (device_.is_meta()) return at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device_));
   return host_tensor(bytes, at::kByte, {MemoryCategory::other, device_});
 }
 
-void HostBuffers::give_back(at::Tensor buffer) {
+void HostBuffers::give_back(at::Tensor buffer, Event copied) {
   const std::int64_t bytes = buffer.numel();
-  free_.emplace(bytes, std::move(buffer));
+  free_.emplace(bytes, Free{std::move(buffer), std::move(copied)});
 }
 
 KeptInputs::~KeptInputs() {
@@ -32,7 +43,7 @@ KeptInputs::~KeptInputs() {
     let_go(0);
     for (Input& input : inputs_) {
       if (input.arriving.defined()) input.copied.wait();
-      if (input.host.defined()) home_.buffers.give_back(std::move(input.host));
+      if (input.host.defined()) home_.buffers.give_back(std::move(input.host), std::move(input.copied));
     }
   } catch (const std::exception& error) {  // of the device, which was raised elsewhere
     log_error(std::string("a pass could not let go of its inputs: ") + error.what());
@@ -59,7 +70,7 @@ void KeptInputs::keep(int unit, const at::Tensor& x) {
   let_go(most_leaving - 1);
   home_.copies.follow_current();
   const auto there = home_.copies.enter();
-  if (x.numel() > 0) input.host.view(x.scalar_type()).view(input.shape).copy_(input.leaving, /*non_blocking=*/true);
+  if (x.numel() > 0) view_of(input.host, x).copy_(input.leaving, /*non_blocking=*/true);
   input.copied = Event(x.device());
   input.copied.set();
   leaving_.push_back(unit);
@@ -74,7 +85,7 @@ void KeptInputs::fetch(int unit) {
   home_.copies.follow_current();
   const auto there = home_.copies.enter();
   if (input.arriving.numel() > 0)
-    input.arriving.copy_(input.host.view(input.arriving.scalar_type()).view(input.shape), /*non_blocking=*/true);
+    input.arriving.copy_(view_of(input.host, input.arriving), /*non_blocking=*/true);
   input.copied.set();
 }
 
@@ -83,7 +94,7 @@ at::Tensor KeptInputs::take(int unit) {
   Input& input = inputs_[std::size_t(unit)];
   ZERO_CHECK(input.arriving.defined(), "a unit takes the input that it kept");
   input.copied.wait();
-  home_.buffers.give_back(std::move(input.host));
+  home_.buffers.give_back(std::move(input.host), std::move(input.copied));
   return std::move(input.arriving);
 }
 

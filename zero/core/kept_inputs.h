@@ -18,15 +18,21 @@ class HostBuffers {
  public:
   explicit HostBuffers(at::Device device) : device_(device) {}
 
-  /// [bytes] of type byte.
+  /// At least [bytes] of type byte. Replaces free buffers that are too small, so that inputs of many lengths take no
+  /// more than as many buffers of the longest.
   at::Tensor take(std::int64_t bytes);
-  void give_back(at::Tensor buffer);
+  /// `copied`: the last copy into the buffer or out of it.
+  void give_back(at::Tensor buffer, Event copied);
   /// Bytes of all buffers, in use or not.
   std::int64_t bytes() const { return bytes_; }
 
  private:
+  struct Free {
+    at::Tensor buffer;
+    Event copied;
+  };
   at::Device device_;
-  std::multimap<std::int64_t, at::Tensor> free_;
+  std::multimap<std::int64_t, Free> free_;  // by bytes
   std::int64_t bytes_ = 0;
 };
 

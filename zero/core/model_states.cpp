@@ -224,6 +224,7 @@ struct ExportedTensor {
   ParameterGroup* group = nullptr;
   int unit = 0, parameter = 0;
   TensorSpec spec;
+  bool is_joined = false;  // of the slices of several ranks
   at::Tensor value = {};
 };
 
@@ -242,7 +243,7 @@ std::vector<ExportedTensor> tensors_of(const std::vector<ParameterGroup*>& group
   for (ParameterGroup* group : groups)
     for (const FlatTensor& tensor : group->layout().tensors()) {
       const ParameterRef member = group->spec().members[std::size_t(tensor.parameter)];
-      tensors.push_back({group, member.unit, member.parameter, tensor.spec.full()});
+      tensors.push_back({group, member.unit, member.parameter, tensor.spec.full(), tensor.spec.cut.has_value()});
     }
   return tensors;
 }
@@ -261,6 +262,24 @@ std::vector<ParameterGroup*> ModelStates::exported_groups(bool trainable_only) c
   for (const auto& group : groups_.groups)
     if (group->spec().trainable || !trainable_only) exported.push_back(group.get());
   return exported;
+}
+
+std::int64_t ModelStates::export_bytes(bool trainable_only) const {
+  std::int64_t most = 0;
+  for (const auto& groups : by_unit(exported_groups(trainable_only))) {
+    std::int64_t flat = 0, gathered = 0, full = 0;  // a group's vectors, slices of a tensor, tensors that wait
+    for (const ParameterGroup* group : groups) {
+      flat = std::max(flat, group->export_bytes());
+      const auto element = std::int64_t(c10::elementSize(group->exported_type()));
+      for (const FlatTensor& tensor : group->layout().tensors()) {
+        const std::int64_t bytes = element * tensor.spec.full().numel();
+        if (tensor.spec.cut || !group->is_here()) gathered = std::max(gathered, bytes);
+        full = slices_ && groups.size() > 1 ? full + bytes : tensor.spec.cut ? std::max(full, bytes) : full;
+      }
+    }
+    most = std::max(most, flat + gathered + full);
+  }
+  return most;
 }
 
 std::vector<TensorSpec> ModelStates::exported_tensors(bool trainable_only) const {
@@ -305,7 +324,10 @@ void ModelStates::export_in_order(const std::vector<ParameterGroup*>& exported, 
     auto next = tensors.begin();
     for (ParameterGroup* group : groups)
       export_group(*group, of_group,
-                   [&](const TensorSpec&, const at::Tensor& value) { next++->value = value.clone(); });
+                   [&](const TensorSpec&, const at::Tensor& value) {
+                     next->value = next->is_joined ? value : value.clone();  // of the group's vector
+                     ++next;
+                   });
     sort_by_parameter(tensors);
     for (const ExportedTensor& tensor : tensors) sink(tensor.spec, tensor.value);
   }

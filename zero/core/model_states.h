@@ -66,6 +66,8 @@ class ModelStates {
   /// step, unclipped, until its update, which may leave others.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
+  /// The memory that export_weights() takes meanwhile, at most. Bytes.
+  std::int64_t export_bytes(bool trainable_only) const;
   /// The full tensors that export_weights() hands on, in its order.
   std::vector<TensorSpec> exported_tensors(bool trainable_only) const;
 

@@ -34,7 +34,7 @@ Batch batch_of(const ActivationWork& work) {
 EngineOptions options_of(const ActivationWork& work) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);
-  options.precision = {work.compute, at::kFloat, work.compute, at::kFloat};
+  options.precision = {work.compute, at::kFloat, work.fuse_accumulation ? at::kFloat : work.compute, at::kFloat};
   static_cast<KeptOptions&>(options) = work;
   options.fuse_accumulation = work.fuse_accumulation;
   options.pipeline = {work.schedule, work.chunks};

@@ -69,6 +69,12 @@ std::vector<LayoutChange> changes_to(const Config& config, int ranks) {
       changes.push_back({text("training.global_batch_size=", other),
                          [=](Config& changed) { changed.training.global_batch_size = other; }, 4});
   }
+  if (config.activation_checkpoint.mlp_tokens > 0)
+    changes.push_back({"activation_checkpoint.mlp_tokens=0",
+                       [](Config& other) { other.activation_checkpoint.mlp_tokens = 0; }, 1.05});
+  if (config.offload.activations != "none")
+    changes.push_back({"activation_checkpoint.mode=full",
+                       [](Config& other) { other.activation_checkpoint.mode = "full"; }, 1.05});
   if (config.job.over_ranks())
     changes.push_back({"job.reproducible=none", [](Config& other) { other.job.reproducible = "none"; }, 8});
   if (config.lora && config.lora->double_quantization)
@@ -237,6 +243,9 @@ std::string refused_layouts() {
       {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4", "lora.double_quantization=true"}},
       {2, {"parallel.tensor=2", "optimizer.name=adamw8bit", "model.hidden_size=264", "model.head_dim=44"}},
       {32, {"parallel.tensor=2"}},
+      {2, {"parallel.tensor=2", "activation_checkpoint.mlp_tokens=32"}},
+      {2, {"job.reproducible=ranks", "activation_checkpoint.mlp_tokens=32"}},
+      {2, {"offload.activations=cpu"}},
       {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4"}},
   };
   std::string table = "| ranks | settings | message | nearest |\n|---|---|---|---|\n";

@@ -59,11 +59,14 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool f
 MemoryPlan MemoryPlanner::plan(MemoryWork work) {
   std::vector<MemoryPlan> stages;
   for (work.stage = 0; work.stage < work.mesh.pipeline; ++work.stage) stages.push_back(plan_of_stage(work));
-  const auto by_peak = [](const MemoryPlan& a, const MemoryPlan& b) { return a.peak() < b.peak(); };
+  const auto by_peak = [](const MemoryPlan& a, const MemoryPlan& b) { return a.training_peak() < b.training_peak(); };
   MemoryPlan fullest = *std::max_element(stages.begin(), stages.end(), by_peak);
-  for (const MemoryPlan& stage : stages)  // another stage may need most on disk or in host memory
+  for (const MemoryPlan& stage : stages) {  // another stage may need most on disk, in host memory, or to load and save
     for (std::int64_t MemoryPlan::*bytes : {&MemoryPlan::disk, &MemoryPlan::host, &MemoryPlan::pinned})
       fullest.*bytes = std::max(fullest.*bytes, stage.*bytes);
+    for (std::int64_t MemoryPlan::*bytes : {&MemoryPlan::load, &MemoryPlan::save})
+      fullest.*bytes = std::max(fullest.*bytes, stage.at_rest() + stage.*bytes - fullest.at_rest());
+  }
   return fullest;
 }
 
@@ -85,10 +88,8 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
   const auto& groups = rank.engine().groups();
   const bool whole =
       std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group->spec().trainable; });
-  for (const auto& group : groups) {
-    plan.load = std::max(plan.load, group->load_bytes());
-    if (whole || group->spec().trainable) plan.save = std::max(plan.save, group->export_bytes());  // else an adapter
-  }
+  for (const auto& group : groups) plan.load = std::max(plan.load, group->load_bytes());
+  plan.save = rank.engine().export_bytes(/*trainable_only=*/!whole);  // else an adapter
   const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
   plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
   if (work.copies_checkpoints)
@@ -120,8 +121,8 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
     work.activations.micro_batches = batch.accumulation;
     // With so many all stages are as full as they get.
     if (work.activations.schedule != ScheduleKind::gpipe)
-      work.activations.micro_batches = std::min<std::int64_t>(
-          batch.accumulation, 2 * std::int64_t(batch.mesh.pipeline) * (1 + std::max(1, work.activations.chunks)));
+      work.activations.micro_batches =
+          std::min<std::int64_t>(batch.accumulation, pipeline_fill(batch.mesh.pipeline, work.activations.chunks));
   }
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

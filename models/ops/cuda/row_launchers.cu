@@ -208,22 +208,28 @@ __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEn
   write_gradient(job, static_cast<T*>(job.logits) + row * job.vocabulary, job.targets[row], job.lse[row]);
 }
 
+/// Blocks of draws in a row: four words each, eight blocks for 32 columns of the full width.
+__host__ __device__ std::int64_t dropout_blocks(const DropoutMaskJob& job) {
+  return ((job.first_column + job.columns + 31) / 32 - job.first_column / 32) * 8;
+}
+
 // A thread draws one block: four words, for columns that are eight apart. Eight threads of a row write 32
 // columns.
 template <class T>
 __global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob job) {
-  const std::int64_t row_blocks = (job.columns + 31) / 32 * 8, all = job.rows * row_blocks;
+  const std::int64_t row_blocks = dropout_blocks(job), all = job.rows * row_blocks;
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < all;
        i += std::int64_t(gridDim.x) * threads) {
-    const std::int64_t row = i / row_blocks, block = i % row_blocks;
+    const std::int64_t own = i / row_blocks, row = job.first_row + own;
+    const std::int64_t block = job.first_column / 32 * 8 + i % row_blocks;
     const std::uint64_t stream =
         std::uint64_t(job.first_sample + row / job.sequence) << 32 | std::uint64_t(row % job.sequence);
     const PhiloxBlock drawn = philox_block(job.seed, stream, std::uint64_t(block));
-    T* out = static_cast<T*>(job.mask) + row * job.columns;
+    T* out = static_cast<T*>(job.mask) + own * job.columns;
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      const std::int64_t column = block / 8 * 32 + w * 8 + block % 8;
-      if (column < job.columns) out[column] = store<T>(drawn.word[w] < job.threshold ? 0.0f : job.kept);
+      const std::int64_t column = block / 8 * 32 + w * 8 + block % 8 - job.first_column;
+      if (column >= 0 && column < job.columns) out[column] = store<T>(drawn.word[w] < job.threshold ? 0.0f : job.kept);
     }
   }
 }
@@ -266,7 +272,7 @@ void cross_entropy(const CrossEntropyJob& job, Stream stream) {
 
 void dropout_mask(const DropoutMaskJob& job, Stream stream) {
   if (job.rows == 0 || job.columns == 0) return;
-  const std::int64_t blocks = (job.rows * ((job.columns + 31) / 32 * 8) + threads - 1) / threads;
+  const std::int64_t blocks = (job.rows * dropout_blocks(job) + threads - 1) / threads;
   by_type(stream.type, [&](auto t) {
     dropout_mask_kernel<decltype(t)><<<unsigned(blocks < 65536 ? blocks : 65536), threads, 0, stream_of(stream)>>>(job);
   });

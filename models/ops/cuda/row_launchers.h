@@ -78,6 +78,7 @@ struct DropoutMaskJob {
   int columns;
   std::int64_t sequence;
   std::int64_t first_sample;
+  std::int64_t first_row, first_column;
   std::uint64_t seed;
   std::uint32_t threshold;
   float kept;

@@ -213,6 +213,8 @@ TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
   for (const double dropout : {0.1, 0.5, 0.99})
     for (const std::int64_t columns : {16, 33, 288}) {
       adapter.dropout = dropout;
+      adapter.first_row = columns % 5;
+      adapter.first_column = columns == 33 ? 45 : 0;
       const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z),
                        got = dropout_mask(adapter, z.to(gpu));
       ASSERT_TRUE(got.is_cuda());

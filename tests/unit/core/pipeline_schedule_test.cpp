@@ -74,6 +74,25 @@ TEST(PipelineSchedule, TakesTiedEnds) {
               AllOf(HasSubstr("tied embeddings"), HasSubstr("1f1b")));
 }
 
+// The estimate plans a long step by one of pipeline_fill() micro-batches.
+TEST(PipelineSchedule, KeepsAsManyAliveInALongStepAsInOneThatFillsIt) {
+  for (const int stages : {2, 3, 4})
+    for (const int blocks : {1, 2, 3})
+      for (const double head : {0.2, 0.5, 1.0, 3.5}) {
+        const std::vector<UnitRun> runs = runs_of(stages, 1, true);
+        RunCosts costs(runs.size(), blocks);
+        costs.back() = head;
+        const auto most_live = [&](int micro_batches) {
+          return timeline_of(make_schedule(ScheduleKind::one_f_one_b, runs, costs, stages, micro_batches), runs, costs,
+                             micro_batches)
+              .most_live;
+        };
+        const std::vector<int> filled = most_live(pipeline_fill(stages, 1));
+        for (const int micro_batches : {5 * stages, 40, 100})
+          EXPECT_EQ(most_live(micro_batches), filled) << stages << " " << blocks << " " << head << " " << micro_batches;
+      }
+}
+
 TEST(PipelineSchedule, IsProvenBeforeItRuns) {
   const std::vector<UnitRun> runs = runs_of(2, 1);
   const RunCosts costs(2, 1);

@@ -43,7 +43,7 @@ Stack valid(const std::string& name, const at::TensorOptions& options) {
       {"cross_entropy", {f({6, 16}), ids({6})}},
       {"cross_entropy_gradient_", {f({6, 16}), ids({6}), precise({})}},
       {"cross_entropy_backward_", {f({6, 16}), ids({6}), precise({6}), precise({})}},
-      {"dropout_mask", {f({6, 16}), 0.4, 7, 0, 3}},
+      {"dropout_mask", {f({6, 16}), 0.4, 7, 0, 3, 2, 5}},
       {"embedding_backward", {f({6, 16}), ids({6}), 40}},
       {"trained_rows", {f({6, 16}), ids({6}), false}},
       {"logits_chunks", {f({40, 16}), 100, 1600}},

@@ -83,10 +83,19 @@ TEST(Operators, RowsByNameAreTheFreeFunctions) {
     adapter.sequence = 2;
     const at::Tensor mask = dropout_mask(adapter, x);
     EXPECT_TRUE(
-        call("dropout_mask", x, adapter.dropout, std::int64_t(adapter.seed), adapter.first_sample, adapter.sequence)[0]
+        call("dropout_mask", x, adapter.dropout, std::int64_t(adapter.seed), adapter.first_sample, adapter.sequence,
+             adapter.first_row, adapter.first_column)[0]
             .toTensor()
             .equal(mask));
     EXPECT_EQ(mask.scalar_type(), type);
+    // A part draws what the whole draws there.
+    const at::Tensor wide = at::zeros({7, 100}, type), whole = dropout_mask(adapter, wide);
+    for (const auto& [row, column] : {std::pair(1, 0), std::pair(2, 32), std::pair(3, 45), std::pair(0, 99)}) {
+      adapter.first_row = row;
+      adapter.first_column = column;
+      const at::Tensor part = wide.narrow(0, row, 7 - row).narrow(1, column, 100 - column);
+      EXPECT_TRUE(dropout_mask(adapter, part).equal(whole.narrow(0, row, 7 - row).narrow(1, column, 100 - column)));
+    }
   }
 }
 

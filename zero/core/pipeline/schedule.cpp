@@ -116,21 +116,22 @@ PipelineSchedule in_turns(const std::vector<UnitRun>& runs, const RunCosts& cost
   return schedule;
 }
 
-/// The head on the first stage makes micro-batches wait there. More of them alive shorten the wait. The fewest are
-/// taken with which a step is at most 1 % longer than with any number up to twice the stages.
+/// The head on the first stage makes micro-batches wait there. More of them alive shorten the wait. Takes the fewest
+/// with which a step is at most 1 % longer than with any number up to twice the stages. Steps of many micro-batches
+/// take the limits of a shorter step, so that the estimate can plan them by one.
 PipelineSchedule in_turns_with_tied_ends(const std::vector<UnitRun>& runs, const RunCosts& costs, int stages,
                                          int micro_batches, const std::vector<int>& limits) {
-  std::vector<std::pair<double, PipelineSchedule>> tried;  // and how long the step takes
+  const int tried = std::min(micro_batches, pipeline_fill(stages, 1));
+  std::vector<std::pair<double, std::vector<int>>> found;  // how long the step takes
   for (int more = 0; more <= 2 * stages; ++more) {
     std::vector<int> raised = limits;
     for (std::size_t run = 0; run + 1 < raised.size(); ++run) raised[run] += more;
-    PipelineSchedule schedule = in_turns(runs, costs, stages, micro_batches, raised);
-    const double end = timeline_of(schedule, runs, costs, micro_batches).end;
-    tried.emplace_back(end, std::move(schedule));
+    const PipelineSchedule schedule = in_turns(runs, costs, stages, tried, raised);
+    found.emplace_back(timeline_of(schedule, runs, costs, tried).end, std::move(raised));
   }
-  const auto by_end = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const double least = std::min_element(tried.begin(), tried.end(), by_end)->first;
-  return std::find_if(tried.begin(), tried.end(), [&](const auto& one) { return one.first <= 1.01 * least; })->second;
+  const double least = std::min_element(found.begin(), found.end())->first;
+  const auto chosen = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first <= 1.01 * least; });
+  return in_turns(runs, costs, stages, micro_batches, chosen->second);
 }
 
 /// Megatron-LM's order: micro-batches in groups of as many as there are stages pass a stage's first chunk, then the

@@ -31,6 +31,9 @@ struct PipelineSchedule {
 /// Work of the runs in a forward pass, in any unit. A backward pass takes twice as long.
 using RunCosts = std::vector<double>;
 
+/// Micro-batches with which all stages are as full as they get. The schedule of a longer step keeps as many alive.
+inline int pipeline_fill(int stages, int chunks) { return 2 * stages * (1 + chunks); }
+
 /// The schedule of a step. `runs` lie on stages 0, 1, ... in turn; with tied ends one more lies on stage 0. The
 /// interleaved order takes multiples of the stages; other numbers of micro-batches get the 1F1B order. Throws
 /// InputError if the kind does not take the runs.

@@ -11,7 +11,7 @@ namespace zero {
 /// Sorted by name.
 using NamedTensors = std::map<std::string, torch::Tensor>;
 
-/// Writes the file atomically: it appears complete or not at all. Throws InputError for types that the format lacks.
+/// Writes the file atomically: it appears complete or not at all. Throws for types that the format lacks.
 void write_safetensors(const std::string& path, const NamedTensors& tensors);
 
 /// Reads all tensors into host memory. Throws InputError that names the file, the tensor and the violated rule of the

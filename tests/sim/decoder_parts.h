@@ -19,8 +19,8 @@ inline ModelConfig with_biases(ModelConfig config) {
 }
 
 /// Four norms per block with weights around 1, norms of each query and key head, biases, a tied head, scaled
-/// embeddings. The first of three layers has a sliding window and its own RoPE, one has no RoPE, and one has full
-/// attention.
+/// embeddings. The three layers have local RoPE with a window of 3 tokens, no RoPE with a window of 2, and global RoPE
+/// with full attention.
 inline Parts gemma_like() {
   ModelConfig config = with_biases(small_config(true));
   config.model_type = "gemma3_text";

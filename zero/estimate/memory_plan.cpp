@@ -61,7 +61,7 @@ MemoryPlan MemoryPlanner::plan(MemoryWork work) {
   for (work.stage = 0; work.stage < work.mesh.pipeline; ++work.stage) stages.push_back(plan_of_stage(work));
   const auto by_peak = [](const MemoryPlan& a, const MemoryPlan& b) { return a.peak() < b.peak(); };
   MemoryPlan fullest = *std::max_element(stages.begin(), stages.end(), by_peak);
-  for (const MemoryPlan& stage : stages)  // another stage may need most on disk or in host memory
+  for (const MemoryPlan& stage : stages)  // another stage may need the most on disk or in host memory
     for (std::int64_t MemoryPlan::*bytes : {&MemoryPlan::disk, &MemoryPlan::host, &MemoryPlan::pinned})
       fullest.*bytes = std::max(fullest.*bytes, stage.*bytes);
   return fullest;
@@ -87,7 +87,9 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
       std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group->spec().trainable; });
   for (const auto& group : groups) {
     plan.load = std::max(plan.load, group->load_bytes());
-    if (whole || group->spec().trainable) plan.save = std::max(plan.save, group->export_bytes());  // else an adapter
+    if (whole || group->spec().trainable)
+      plan.save = std::max(plan.save, group->export_bytes());  // otherwise only an
+                                                               // adapter is written
   }
   const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
   plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
@@ -118,7 +120,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
     work.activations.schedule = work.engine.pipeline.schedule;
     work.activations.chunks = work.engine.pipeline.chunks;
     work.activations.micro_batches = batch.accumulation;
-    // With so many all stages are as full as they get.
+    // With this many micro-batches all stages reach their maximum.
     if (work.activations.schedule != ScheduleKind::gpipe)
       work.activations.micro_batches = std::min<std::int64_t>(
           batch.accumulation, 2 * std::int64_t(batch.mesh.pipeline) * (1 + std::max(1, work.activations.chunks)));

@@ -21,7 +21,7 @@ LoggedCurve logged_curve(const std::string& path, const std::string& unwritten =
 ///
 /// - Diverged beyond guessing, n >= 4: the last mean is 5 % above the first logged loss and 20 % above ln(vocabulary).
 /// - Rose, n >= 16: in logarithms, the last exceeds the first by ln 1.05 and by 6 standard errors of their
-/// difference.
+///   difference.
 /// - Jumped within the first k steps, n >= 16: no later loss comes within 5 % of the lowest of these k. In logarithms,
 ///   the last exceeds that lowest loss by ln 3 and by 4 standard deviations of all losses after it.
 /// - Guesses, n >= 4: the last is at least 98 % of ln(vocabulary), the loss of guessing uniformly. In addition, some

@@ -9,7 +9,7 @@ namespace zero {
 using Seconds = std::chrono::duration<double>;
 
 RunClockOptions clock_options_of(const Config& config, std::int64_t checkpoint_bytes) {
-  constexpr double slow = 100e6;  // bytes a second
+  constexpr double slow = 100e6;  // bytes per second
   RunClockOptions options{std::chrono::duration<double, std::ratio<60>>(config.checkpoint.every_minutes),
                           time_span_of(config.job.time_limit)};
   if (options.time_limit)

@@ -28,7 +28,7 @@ struct NonfiniteReport {
   bool gradients_are_known = true;            // false: the next step has replaced them
   std::optional<NonfiniteTensors> gradients;  // none: only the norm is not finite
   std::optional<NonfiniteTensors> states;     // current weights and optimizer states
-  std::optional<NonfiniteTensors> frozen;  // weights that are not trained; searched if the trained ones are finite
+  std::optional<NonfiniteTensors> frozen;     // weights that are not trained; searched if the trained ones are finite
 
   /// Returns a description: "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12,
   /// 40 of the training data); gradients are not finite from ... to ...", without a full stop.

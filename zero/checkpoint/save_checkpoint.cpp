@@ -87,7 +87,7 @@ CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& ru
       manifest_(manifest_of(models_, run, position, options.chunk_elements)),
       format_(sections_[std::size_t(rank_)], manifest_.states(), options.chunk_elements),
       folder_(folders.temporary_path(position.steps)) {
-  // 1. Creates an empty temporary folder, and copies the states if training goes on meanwhile.
+  // 1. Creates an empty temporary folder, and copies the states if training continues during the save.
   all_or_none(control_, [&] {
     if (rank_ == 0) folders_.begin(position.steps);
     for (const CheckpointModel& model : models_.models) model.states.mesh().ranks().failures().check();

@@ -1,7 +1,7 @@
 #pragma once
 // CheckpointSave: writes the states of all ranks to one folder, which becomes complete or never appears. Meanwhile the
-// ranks wait or go on training. A background thread writes and syncs the rank's own files. The caller chooses when the
-// ranks agree on progress, so only the rank's main thread calls collectives.
+// ranks wait or continue training. A background thread writes and syncs the rank's own files. The caller chooses when
+// the ranks agree on progress, so only the rank's main thread calls collectives.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -17,7 +17,7 @@ class ShardPacker {
   /// Consumes a complete chunk, padding included; the next chunk may reuse its memory. May be empty.
   using Use = std::function<void(const ShardChunk& chunk, const std::byte* at)>;
 
-  /// The format outlives the packer.
+  /// The format must outlive the packer.
   ShardPacker(const ShardFormat& format, Place place, Use use);
 
   /// Appends the next `count` elements' states. The last of these elements must end a section or a block of every

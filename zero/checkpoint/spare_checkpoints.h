@@ -1,7 +1,7 @@
 #pragma once
 // Spare checkpoints: states saved elsewhere, in folders zero-checkpoint-XXXXXX, when the run's own disk had no space
-// left. Anybody may write to such places (/tmp), so only this user's files are opened: folders that group and others
-// may not write to, and regular files, never links.
+// left. Anybody may write to such places (/tmp), so only this user's files are opened. Folders must not be writable for
+// group and others, and files must be regular files, not links.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,9 +17,8 @@ namespace zero {
 enum class Owner : std::uint8_t { this_run, another_run, unknown };
 using OwnerOf = std::function<Owner(const RunDescription&)>;
 
-/// Creates a folder for a spare checkpoint in `place`. Returns none if it cannot be created, or if it would not count
-/// as this user's, as on a file server that maps root to another user. Throws UnreadableError if that cannot be
-/// determined.
+/// Creates a folder for a spare checkpoint in `place`. Returns none if that fails, or if the folder would belong to
+/// another user, as on a file server that maps root. Throws UnreadableError if that cannot be determined.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
 /// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless `home` has an

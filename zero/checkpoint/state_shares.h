@@ -47,9 +47,9 @@ struct SavedPart {
 /// Returns the parts in the order of a manifest's groups.
 std::vector<SavedPart> saved_parts(ModelStates& model);
 
-/// Returns the groups of a manifest. Each model has one for each optimizer of each trained group, one for each saved
-/// frozen group (both as in saved_parts()), and one for each statistic. Shared arrays and values follow, with a group
-/// each.
+/// Returns the groups of a manifest. A model has one for each optimizer of each trained group and one for each saved
+/// frozen group, both as in saved_parts(). One for each statistic follows. Shared arrays and values come last, with a
+/// group each.
 std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
 
 /// Returns the sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.

@@ -21,7 +21,7 @@ class BackwardHooks {
 };
 
 /// Returns x for the unit to use. An x without gradient is returned unchanged. after_backward is then not called, and
-/// the caller closes the unit after backward has returned. The hooks outlive the backward pass.
+/// the caller closes the unit after backward has returned. The hooks must outlive the backward pass.
 at::Tensor enter_unit(const at::Tensor& x, BackwardHooks& hooks, int unit);
 
 /// Returns y for the next unit to use. A y without gradient is returned unchanged.

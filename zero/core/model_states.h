@@ -1,7 +1,7 @@
 #pragma once
-// ModelStates: parameters, gradients and optimizer state of the units of a model (the ZeRO paper's "model states"),
-// placed on the ranks of a mesh as the plan says. The units are run by an Engine (zero/core/engine.h), or by a user's
-// module (zero/modules/).
+// ModelStates: parameters, gradients and optimizer state of a model's units (the ZeRO paper's "model states"), placed
+// on a mesh of ranks as the plan says. The units are run by an Engine (zero/core/engine.h), or by a user's module
+// (zero/modules/).
 //
 // All ranks make the same calls in the same order.
 #include <functional>

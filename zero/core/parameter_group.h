@@ -32,7 +32,7 @@ using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 
 /// The parts of an engine that its groups share.
 struct GroupContext {
-  const StatesOptions* options = nullptr;  // the options in effect; they outlive the groups
+  const StatesOptions* options = nullptr;  // the options in effect; must outlive the groups
   Travel weights = {}, gradients = {};
   Communicator* sharing = nullptr;     // the ranks that share one copy of the states; at stage 0 all ranks
   Communicator* sums = nullptr;        // the same ranks, for sums of gradients; may be the same communicator

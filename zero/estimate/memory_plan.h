@@ -74,8 +74,8 @@ MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
 /// The training setup that a configuration describes.
 MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch);
 
-/// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper (Rajbhandari et al. 2020, figure
-/// 1), for `trained` elements plus `frozen_bytes` of frozen weights.
+/// Bytes of parameters, gradients and optimizer state of one rank according to the ZeRO paper (Rajbhandari et al. 2020,
+/// figure 1), for `trained` elements plus `frozen_bytes` of frozen weights.
 struct PaperBytes {
   double parameters = 0, gradients = 0, optimizer = 0;
   double sum() const { return parameters + gradients + optimizer; }

@@ -19,9 +19,9 @@ class ModuleUnits {
  public:
   /// `patterns`: fnmatch(3) patterns on full module names. The outermost matches of a pattern are units ("layers.*":
   /// one per layer, with everything inside). A unit inside a unit needs another pattern. Keeps the module's tensors
-  /// without copying. Throws InputError for a module without parameters or a pattern without matches. Also throws
-  /// InputError for parameters that differ in type or device, are not floating-point, are sparse, or share memory with
-  /// each other or with a buffer.
+  /// without copying. Throws InputError for a module without parameters or a pattern without matches. Also throws for
+  /// parameters that differ in type or device, are sparse or not floating-point, or share memory with each other or a
+  /// buffer.
   explicit ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns = {});
 
   /// In registration order.

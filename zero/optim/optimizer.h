@@ -62,7 +62,7 @@ class Optimizer {
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// Returns true if transform() changes the gradients of whole matrices between the first and the second pass.
   virtual bool transforms_matrices() const { return false; }
-  /// Returns true if update() on a GPU reads norm, clip factor and step count from device memory, so that the host does
+  /// Returns true if update() on a GPU reads norm, clip factor and step count from device memory. The host then does
   /// not wait for them.
   virtual bool reads_device_numbers() const { return false; }
 

@@ -45,7 +45,7 @@ class OptimizerSet {
   /// AdamW updates tensors that the group's optimizer cannot. Adds the optimizer if the set lacks it.
   TensorRule rule_of(const std::string& name, const TensorTraits& tensor);
   /// Call it after the last rule_of(). Throws InputError for a pattern that no tensor matched, and for a group whose
-  /// tensors are all in earlier groups. Also throws for a rate that applies to none of its group's tensors.
+  /// tensors are all in earlier groups. Also throws for a rate that does not apply to any of its group's tensors.
   void check_groups() const;
   /// Call it after the last rule_of(). Returns human-readable lines, one for each group and one for all other tensors:
   /// optimizers, rates and the tensors that they apply to.
@@ -71,7 +71,7 @@ class OptimizerSet {
   struct Part {
     GroupSettings settings;
     std::vector<bool> matched;  // by pattern
-    int before = -1;            // index of an earlier group that applies to a tensor which this group matches too
+    int before = -1;            // index of an earlier group that got a tensor which this group also matches
     Treated own, by_adamw;      // tensors that the optimizer updates, and those that it leaves to AdamW
   };
 

@@ -26,8 +26,8 @@ bool bf16_state(const Optimizer& optimizer, std::size_t state, at::ScalarType ma
 /// Returns the optimizer's states as they are stored.
 std::vector<StateSpec> stored_states(const Optimizer& optimizer, at::ScalarType master, const StateStorage& storage);
 
-/// Returns why no state of these optimizers (the run's and its groups') can be in bf16, and the remedy; none if at
-/// least one state can.
+/// Returns why the optimizers of the run and its groups have no state that can be in bf16, and the remedy. Returns none
+/// if one can.
 std::optional<std::string> why_no_bf16_states(const OptimizerOptions& options, at::ScalarType master);
 
 }  // namespace zero

@@ -25,8 +25,8 @@ FileFacts::Kind kind_of(const std::string& path, const char* trace, FileCalls& c
   return facts_of(place(path, trace), calls, Links::kept).kind;
 }
 
-// An empty folder counts as absent. A run that lacks disk space for its result leaves an empty folder, or one with the
-// start of a file if the file cannot be removed.
+// An empty folder counts as absent. A run that lacks disk space for its result leaves an empty folder, or the start of
+// a file that cannot be removed.
 bool holds(const std::string& path, const char* trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace, calls);
   if (kind == FileFacts::Kind::directory) return !is_empty_but_for_unpublished(place(path, trace), calls);

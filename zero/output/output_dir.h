@@ -14,9 +14,9 @@ namespace zero {
 /// Treatment of an earlier run in the directory. Only `overwritten` removes files.
 enum class FormerRun : std::uint8_t { refused, overwritten, resumed };
 
-/// Only checks, and throws InputError. Errors are: an existing run that is neither overwritten nor resumed; a resume
-/// without an existing run, or with a user's own config.toml; links or unmarked files that would be overwritten; a
-/// model's folder; a directory that cannot be inspected; a run that would remove or overwrite its own inputs.
+/// Only checks, and throws InputError. An existing run must be overwritten or resumed. A resume needs an existing run,
+/// without a config.toml of the user's own. Links and unmarked files are not overwritten. The directory must not be a
+/// model's folder, and must be readable. A run must not remove or overwrite its own inputs.
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls);
 
 /// Checks again, creates and marks the directory, removes an earlier run's files if it is overwritten, and writes the

@@ -18,8 +18,8 @@ void mark_folder(const std::string& folder, Mark mark, FileCalls& calls);
 bool is_marked(const std::string& folder, Mark mark, FileCalls& calls);
 bool is_marked(const std::string& folder, Mark mark);
 
-/// Records in a run's mark that the run has written a checkpoint, so that a later start that finds no checkpoint knows
-/// that one is missing. Throws Error if the mark cannot be written.
+/// Records in a run's mark that the run has written a checkpoint. A later start that finds none then knows that it is
+/// missing. Throws Error if the mark cannot be written.
 void note_saved(const std::string& folder, FileCalls& calls);
 /// Returns true if a run's mark records a checkpoint. Throws InputError if the mark cannot be read.
 bool has_saved(const std::string& folder, FileCalls& calls);

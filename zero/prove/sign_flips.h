@@ -1,8 +1,8 @@
 #pragma once
 // SignFlips: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first steps),
-// rounding flips the updates of elements whose gradient is near zero, each by a full step. Flips are rare: a small
-// tensor may have some in one run and none in the next, so its measured distance predicts little. The number of flips
-// over all tensors is a good predictor, and a Poisson quantile bounds the number in one tensor.
+// rounding flips the updates of elements with a gradient near zero, each by a full step. Flips are rare: a small tensor
+// may have some in one run and none in the next, so its measured distance predicts little. The number of flips over all
+// tensors is a good predictor, and a Poisson quantile bounds the number in one tensor.
 #include <cstdint>
 #include <map>
 #include <string>

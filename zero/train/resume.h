@@ -39,8 +39,8 @@ struct RunFolder {
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls);
 
-/// Clears the pending validation of a checkpoint if rank 0's records already have the line of its step, since the run
-/// then ended after that validation. Collective.
+/// Clears a checkpoint's pending validation if rank 0's records already have the line of its step. The run then ended
+/// after that validation. Collective.
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator);
 
 }  // namespace zero

@@ -37,7 +37,7 @@ void RunClock::validated_part() {
   validation_ += part;
   longest_part_ = std::max(longest_part_, part);
   last_part_ = now;
-  last_step_ = now;  // its time is no step's
+  last_step_ = now;  // the time before it is not part of a step
 }
 
 void RunClock::validated() {
@@ -48,7 +48,7 @@ void RunClock::validated() {
 void RunClock::saved(Seconds took) {
   longest_save_ = std::max(longest_save_, took);
   last_save_ = now_();
-  last_step_ = last_part_ = last_save_;  // its time is no step's
+  last_step_ = last_part_ = last_save_;  // the time before it is not part of a step
 }
 
 void RunClock::saves_behind(bool under_way, Seconds time) {

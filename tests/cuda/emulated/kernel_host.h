@@ -4,8 +4,8 @@
 // which a line may have one. It includes this file first.
 //
 // A block's threads run one after the other. A warp runs from one __syncthreads() to the next before another warp runs,
-// in an order that changes from launch to launch. If a kernel reads a value that another thread has not written yet, or
-// overwrites one that another warp still has to read, its result differs.
+// in an order that changes from launch to launch. The result of a kernel differs if it reads a value before another
+// thread writes it, or overwrites a value before another warp reads it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>

@@ -35,7 +35,7 @@ struct BenchRun {
   std::set<std::int64_t> broken_rows = {};  // rows with a token whose embedding holds an infinity; no other row has
                                             // this token
   bool resume = false;
-  bool overwrite = false;  // with has_folder
+  bool overwrite = false;  // used with has_folder
   // Called on every rank before each row that is read for a training step; may throw.
   std::function<void(std::int64_t row)> before_row = {};
   std::int64_t validation_rows = 0;                                  // 0: there are no validation data

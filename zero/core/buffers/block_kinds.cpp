@@ -20,7 +20,7 @@ BlockKinds::BlockKinds(const FlatLayout& layout, std::int64_t block,
   append({layout.numel() / block, layout.numel() / block, plain});
 }
 
-// Padding lies between the last range and this one.
+// There may be padding between the last range and this one.
 void BlockKinds::append(const BlockRange& range) {
   if (ranges_.empty()) return ranges_.push_back(range);
   BlockRange& back = ranges_.back();

@@ -1,7 +1,7 @@
 #pragma once
 // GgmlFormat: frozen weights in ggml types (Q8_0, Q4_0, F16, ...), for 8-bit base models and for base models from a
 // GGUF file. The flat vector is divided into the layout's shards. A shard holds tensors with a ggml type in runs of one
-// type each, and all other weights in the compute type. All shards have the same length in bytes. Blocks lie inside
+// type each, and all other weights in the compute type. All shards have the same length in bytes. Blocks are inside
 // rows of tensors, so their contents do not depend on the ranks.
 #include <memory>
 #include <optional>

@@ -34,7 +34,7 @@ class Pipeline {
   Pipeline(const KeptOptions& kept, const Chain& chain, UnitGroups& groups, const std::vector<UnitRun>& runs,
            Mesh& mesh, const PipelineOptions& options, at::TensorOptions activations);
 
-  /// The losses [micro_batches] in fp64 and the summed figures. Every stage gets the same values.
+  /// The losses [micro_batches] in fp64 and the summed metrics. Every stage gets the same values.
   struct Result {
     at::Tensor losses;
     LossFigures figures;

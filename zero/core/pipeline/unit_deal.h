@@ -16,8 +16,8 @@ std::vector<std::int64_t> costs_of(const Chain& chain);
 bool has_tied_ends(const Chain& chain);
 
 /// Distributes `costs.size()` units in order. A stage gets `chunks` runs, which are not adjacent. With tied ends the
-/// last unit is a run of its own on the first stage, which holds the parameter that it borrows, so every element has
-/// one owner. Throws InputError if there are too few units between the first and the last.
+/// last unit is a run of its own on the first stage, which holds the borrowed parameter. Every element thus has one
+/// owner. Throws InputError if there are too few units between the first and the last.
 std::vector<UnitRun> deal_units(const std::vector<std::int64_t>& costs, bool tied, int stages, int chunks);
 
 }  // namespace zero

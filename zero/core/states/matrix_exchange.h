@@ -1,6 +1,6 @@
 #pragma once
 // MatrixExchange: assembles whole matrices from sharded gradients. One exchange brings the parts of a matrix to its
-// owner, the owner transforms the matrix, and another exchange sends the parts back (Liu et al. 2025, "Muon is Scalable
+// owner. The owner transforms the matrix, and another exchange sends the parts back (Liu et al. 2025, "Muon is Scalable
 // for LLM Training", also gather each matrix to one rank). Owners are chosen so that all ranks have about the same
 // work.
 #include <functional>
@@ -27,8 +27,8 @@ void transform_matrices(const Optimizer& optimizer, const std::vector<ParameterG
                         const ExchangeRanks& ranks);
 
 /// Returns the bytes that transform_matrices() takes in addition to the gradients, on the rank of `ranks.sharing` that
-/// takes most. `bytes_of`: the bytes that Optimizer::transform() takes in addition to a matrix of this shape. Matrices
-/// may be on Meta.
+/// takes the most. `bytes_of`: the bytes that Optimizer::transform() takes in addition to a matrix of this shape.
+/// Matrices may be on Meta.
 std::int64_t transform_bytes(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
                              const ExchangeRanks& ranks,
                              const std::function<std::int64_t(const std::vector<std::int64_t>& shape)>& bytes_of);

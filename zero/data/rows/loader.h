@@ -23,9 +23,9 @@ struct BatchLength {
 /// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
 /// at the end: id 0, ignored_target, position 0, document -1. No rows give [0, empty_length].
 ///
-/// Tensors that are not needed are undefined: `positions` if every row is unpadded and one document, `documents` if
-/// every row is one document, and weights if all are 1. Padding follows the tokens, so causal attention never sees it.
-/// Padding has weight 0, and 0 in named tensors.
+/// Tensors that are not needed are undefined. `positions` is not needed if every row is unpadded and one document,
+/// `documents` if every row is one document, weights if all are 1. Padding follows the tokens, so causal attention
+/// never sees it. Padding has weight 0, and 0 in named tensors.
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
@@ -34,7 +34,7 @@ struct LoaderOptions {
   std::int64_t local_batch_size = 1;   // rows of one rank's micro-batch
   std::int64_t global_batch_size = 1;  // rows of one step, a multiple of ranks x local_batch_size
   BatchLength length = {};
-  const Loss* loss = &cross_entropy_loss();  // computes the denominator; outlives the loader
+  const Loss* loss = &cross_entropy_loss();  // computes the denominator; must outlive the loader
 };
 
 /// The training batches. Micro-batch a of rank r (of N) takes local_batch_size of the step's rows, starting at row (a*N

@@ -15,8 +15,8 @@ void synchronize(const at::Tensor& running_mean, const World& world);
 /// its usual rounding. `others`: weight, bias and running statistics, or undefined.
 bool is_ordinary(const at::Tensor& input, std::initializer_list<at::Tensor> others, const World& world);
 
-/// Converts weights to the type of the running statistics if they differ, as in a model sharded in bf16: LibTorch does
-/// not support such mixed types. Callers that need this must call the function once, or the linker drops the file.
+/// Converts weights to the type of the running statistics if they differ, as in a model sharded in bf16. LibTorch does
+/// not support mixed types. Callers that need this must call the function once, or the linker drops the file.
 void link_watched_batch_norm();
 
 }  // namespace zero::nn

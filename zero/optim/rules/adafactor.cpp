@@ -32,8 +32,8 @@ struct Matrices {
   std::int64_t numel() const { return count * rows * cols; }
 };
 
-/// A part of a tensor's matrices that is contiguous in a flat span: several whole matrices, some rows of one matrix, or
-/// a part of a row.
+/// A part of a tensor's matrices that is contiguous in a flat span: several matrices, some rows of one matrix, or a
+/// part of a row.
 struct Block {
   std::int64_t offset;            // in the span
   std::int64_t matrix, row, col;  // of the first element; the row is counted in its matrix

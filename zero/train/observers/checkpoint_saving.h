@@ -43,7 +43,7 @@ class CheckpointSaving final : public StepObserver {
   /// Collective.
   void save_if_asked();
   /// Saves the run in its current state and waits until that is done. `begin`: the time at which this work began.
-  /// Returns true if the checkpoint exists, equally on all ranks. Collective.
+  /// Returns true if the checkpoint exists. The result is the same on all ranks. Collective.
   bool save_to_the_end(std::chrono::steady_clock::time_point begin);
   /// For a run that ends in an error: saves the states of `position` if no checkpoint holds them. Returns the rest of
   /// the error's message. Collective.

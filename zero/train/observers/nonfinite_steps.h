@@ -1,5 +1,5 @@
 #pragma once
-// NonfiniteSteps: handles steps whose loss or gradients are not finite, and takes the run back to a checkpoint.
+// NonfiniteSteps: handles steps whose loss or gradients are not finite, and rolls the run back to a checkpoint.
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,11 +37,11 @@ class NonfiniteSteps final : public StepObserver {
   void before_step(Step& step) override;
   void result_read(Step& step) override;
   void figures_known(Step& step) override;
-  /// After a failure: takes the run back to the newest checkpoint. Throws Error if that is not possible.
+  /// After a failure: rolls the run back to the newest checkpoint. Throws Error if that is not possible.
   Then at_boundary() override;
   void went_back(const RunPosition& position) override;
-  /// Throws Error if the run has no usable result. That is so if no step was taken, if the run ends in skipped steps,
-  /// if the weights are not finite, or if their loss on training data is not finite.
+  /// Throws Error if the run has no usable result. That is so if no step was taken or the run ends in skipped steps. It
+  /// is also so if the weights, or their loss on training data, are not finite.
   void run_ends() override;
   void add_to(RunPosition& position) const override;
 

@@ -15,8 +15,8 @@ namespace zero {
 std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
                         const RunPosition& position);
 
-/// Call it before the run begins. Throws InputError if it would not be possible at the end to write the base model's
-/// tokenizer files or generation settings, or the named chat template.
+/// Call it before the run begins. Throws InputError if the base model's tokenizer files, its generation settings or the
+/// named chat template could not be written at the end.
 void check_result(const Config& config, const ModelConfig& model);
 
 }  // namespace zero

@@ -41,7 +41,7 @@ class ShardFormat {
   const std::vector<StateSpec>& states(int section) const;
   std::int64_t chunks() const { return chunks_; }
   ShardChunk chunk(std::int64_t index) const;
-  /// Returns the byte position in the chunk of state `state` of element `element`, which counts from the chunk's first
+  /// Returns the position in the chunk, in bytes, of an element's state. `element` counts from the chunk's first
   /// element.
   std::int64_t byte_of(const ShardChunk& chunk, std::size_t state, std::int64_t element) const;
   /// Returns the chunk that holds an element of a section.

@@ -22,8 +22,8 @@ using OwnerOf = std::function<Owner(const RunDescription&)>;
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
 /// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless `home` has an
-/// intact checkpoint that is as new. Then removes spares that are not newer than the newest intact checkpoint in
-/// `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next older one is
+/// intact checkpoint that is at least as new. Then removes spares that are not newer than the newest intact checkpoint
+/// in `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next older one is
 /// tried. Throws InputError if the system reports an error or the disk is full; nothing is removed then. Call it from
 /// one process at a time.
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,

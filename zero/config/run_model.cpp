@@ -77,7 +77,7 @@ LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config&
   }
 }
 
-// Returns the smallest, over all adapters, of the largest rank that a weight's dimensions allow.
+// Returns the largest rank that the weights' dimensions allow in every adapter.
 std::int64_t useful_rank(Model& model) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (auto& unit : model.units)

@@ -40,8 +40,8 @@ struct UpdateRule {
 
 class ModelStates {
  public:
-  /// The units and the mesh must outlive the ModelStates. It takes over the parameters' tensors; tensors that are
-  /// already given become views of its memory. Throws InputError if the placements match no ZeRO stage. Collective.
+  /// The units and the mesh must outlive the ModelStates. It takes over the parameters' tensors; tensors of a user's
+  /// module become views of its memory. Throws InputError if the placements match no ZeRO stage. Collective.
   ModelStates(const Units& units, Mesh& mesh, const StatesOptions& options);
   ~ModelStates();
   ModelStates(const ModelStates&) = delete;

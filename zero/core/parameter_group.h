@@ -129,7 +129,8 @@ class ParameterGroup {
   int passes() const;
   /// Starts to bring in the states that update() will need, if that takes time.
   void prefetch_update(int pass);
-  /// The own part's gradient as update() reads it, on the states' device. Transformed gradients are written here too.
+  /// The own part's gradient as update() reads it, on the states' device. An update also leaves values to be
+  /// transformed here.
   at::Tensor update_gradient() const { return host_update_->gradient(gradient_->own()); }
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;

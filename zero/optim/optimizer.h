@@ -72,7 +72,7 @@ class Optimizer {
   /// The number of sums over elements, for a tensor and for the run, in the pass with the most sums.
   virtual std::int64_t sums(const std::vector<std::int64_t>& shape) const { return 0; }
   virtual std::int64_t run_sums() const { return 0; }
-  /// Initialises statistics, which are zeros before. Called before the first step.
+  /// Called before the first step. Initialises statistics, which are zeros until then.
   virtual void start(Statistics&) const {}
 
   /// Number of passes. Only the last one writes weights.

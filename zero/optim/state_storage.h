@@ -27,7 +27,7 @@ bool bf16_state(const Optimizer& optimizer, std::size_t state, at::ScalarType ma
 std::vector<StateSpec> stored_states(const Optimizer& optimizer, at::ScalarType master, const StateStorage& storage);
 
 /// Returns why the optimizers of the run and its groups have no state that can be in bf16, and the remedy. Returns none
-/// if one can.
+/// if some state can.
 std::optional<std::string> why_no_bf16_states(const OptimizerOptions& options, at::ScalarType master);
 
 }  // namespace zero

@@ -21,7 +21,8 @@ NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
                                 : node_budget(request.config, request.former, job.local_size(), request.device);
 }
 
-/// Throws InputError for a described node with more ranks than the run. Rank 0 warns if the last node is not full.
+/// Throws InputError for a described node with more ranks than the run. Rank 0 warns if the run's ranks do not fill the
+/// last node.
 void check_nodes(const EstimateRequest& request, int rank) {
   const int ranks = request.batch.mesh.ranks(), each = request.target.ranks_per_node;
   if (request.target.ranks > 0 && each > ranks)

@@ -27,8 +27,8 @@ Coordinates& coordinates();
 void sync_threads();
 /// Returns the value that lane `lane ^ mask` of the same warp passes in the same call.
 std::uint64_t exchange(std::uint64_t value, int mask);
-/// shared_bytes(): the launch's dynamic shared memory. share(): an array that all threads of a block share. Both are
-/// NaN when the block begins.
+/// shared_bytes(): the launch's dynamic shared memory. share() adds an array that all threads of a block share. Both
+/// are NaN when the block begins.
 void* shared_bytes();
 void share(void* array, std::size_t bytes);
 

@@ -39,7 +39,7 @@ void FlatStorage::watch(const void* owner) {
            attached_ ? bytes_ : 0);
 }
 
-// The mark is stored as the deleter, which is otherwise unused because others own the memory.
+// The deleter marks the storage, and its context is the owner. It frees nothing, since others own the memory.
 const void* FlatStorage::owner_of(const at::Tensor& tensor) {
   if (!tensor.has_storage()) return nullptr;
   const c10::DataPtr& pointer = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();

@@ -44,8 +44,8 @@ struct CacheRecipe {
   std::string source;  // path of the file
   Fingerprint rule{};  // fingerprint of all that the ids depend on, except the source
   TokenWidth width = TokenWidth::uint32;
-  /// Returns the length of the next chunk in `held`; 0 requests more bytes. At the end of a file, returns the length of
-  /// `held`.
+  /// Returns the length of the next chunk in `held`; 0 requests more bytes. Not called at the end of a file, where all
+  /// remaining bytes are the last chunk.
   std::function<std::size_t(std::string_view held, const ChunkStart& start)> cut;
   /// Counts the lines of a chunk, or the rows if messages number those; empty: lines.
   std::function<std::int64_t(const SourceChunk&)> count = {};

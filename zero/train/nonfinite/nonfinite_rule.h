@@ -29,8 +29,8 @@ class NonfiniteRule {
   PassedSteps state(std::int64_t steps) const;
 
   void took() { passed_.in_a_row = 0; }
-  /// For "skip": records one more skipped step. Returns false if the allowed number of consecutive steps were already
-  /// skipped.
+  /// For "skip": records one more skipped step. Returns false if the run had already skipped as many consecutive steps
+  /// as allowed.
   bool skip(std::int64_t step);
 
   /// For "rollback": records one more rollback. Returns false if the run has already gone back as often as allowed.

@@ -87,9 +87,7 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
       std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group->spec().trainable; });
   for (const auto& group : groups) {
     plan.load = std::max(plan.load, group->load_bytes());
-    if (whole || group->spec().trainable)
-      plan.save = std::max(plan.save, group->export_bytes());  // otherwise only an
-                                                               // adapter is written
+    if (whole || group->spec().trainable) plan.save = std::max(plan.save, group->export_bytes());  // or the adapter's
   }
   const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
   plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});

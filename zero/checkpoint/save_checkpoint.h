@@ -85,8 +85,7 @@ class CheckpointSave {
   std::chrono::steady_clock::time_point part_begin_;
   std::chrono::duration<double> former_parts_{};
   std::atomic<double> part_seconds_ = 0;  // negative: still running
-  std::future<void> work_;                // last member: its destructor waits before the members that the work uses are
-                                          // destroyed
+  std::future<void> work_;                // last member: its destructor waits before other members are destroyed
 };
 
 /// Writes the checkpoint of `position` while the ranks wait. The checkpoint is complete when the call returns. If it

@@ -77,8 +77,7 @@ class SavedStates {
   std::string folder_;
   Manifest manifest_;
   std::map<std::string, std::vector<Place>>
-      places_;                                // by the rank of the tensor axis that wrote the slice; a full tensor has
-                                              // one place
+      places_;                                // by rank of the tensor axis that wrote the slice; one for a full tensor
   std::vector<std::vector<Extent>> extents_;  // by group, sorted by begin
   std::unique_ptr<ShardReader> reader_;       // one file at a time
   int open_file_ = -1;

@@ -15,8 +15,7 @@ namespace zero {
 
 struct RunModel {
   Model model;                            // whole, as files hold it
-  Model own;                              // this rank's slices along the tensor axis; equal to `model` if the axis has
-                                          // one rank
+  Model own;                              // this rank's slices on the tensor axis; `model` if it has only one rank
   std::shared_ptr<WeightSource> weights;  // null if not requested
   std::optional<LoraOptions> lora;
   std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters are initialised by PiSSA

@@ -20,8 +20,7 @@ struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
   bool keep_inputs = false;          // backward uses kept outputs of norms and activations instead of recomputing them
-  std::int64_t mlp_tokens = 0;       // MLPs process this many tokens at a time, and backward recomputes each tile; 0:
-                                     // all tokens
+  std::int64_t mlp_tokens = 0;       // tokens that MLPs process at a time; backward recomputes each tile. 0: all
   bool inputs_on_host = false;       // inputs of recomputed blocks wait in host memory
 
   auto operator<=>(const KeptOptions&) const = default;

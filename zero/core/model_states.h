@@ -111,8 +111,7 @@ class ModelStates {
   struct Sharing {
     AxisSet axes;
     Communicator* ranks = nullptr;
-    std::unique_ptr<Communicator> reductions = nullptr;  // a second communicator of the same ranks, to overlap; null:
-                                                         // `ranks`
+    std::unique_ptr<Communicator> reductions = nullptr;  // a second one of the same ranks, to overlap; null: `ranks`
     std::unique_ptr<BufferPool> gather_buffers = nullptr, reduce_buffers = nullptr;
 
     Communicator& sums() { return reductions ? *reductions : *ranks; }

@@ -32,8 +32,7 @@ struct ActivationWork : KeptOptions {
 struct ActivationBytes {
   std::int64_t batch = 0;           // ids, targets and document numbers
   std::int64_t at_rest = 0;         // tables that persist from step to step
-  std::int64_t kept = 0;            // alive between forward and backward, for all micro-batches that are live on the
-                                    // stage
+  std::int64_t kept = 0;            // alive between forward and backward, for all live micro-batches of a stage
   std::int64_t on_host = 0;         // GPU run, page-locked: inputs of recomputed blocks
   std::int64_t activations = 0;     // part of the peak; includes at_rest
   std::int64_t logits = 0;          // part of the peak: the head's token chunks

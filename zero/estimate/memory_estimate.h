@@ -32,8 +32,7 @@ std::int64_t process_peak(std::int64_t process_now, std::int64_t tracked_peak);
 
 struct MemoryEstimate {
   MemoryPlan plan;
-  std::int64_t process = 0;         // bytes that the tracker does not count: libraries, thread stacks, the memory
-                                    // pool's slack
+  std::int64_t process = 0;         // bytes that the tracker does not count: libraries, thread stacks, pool slack
   std::int64_t rank_peak = 0;       // host bytes of a rank, including `process`
   std::int64_t node_peak = 0;       // over all ranks of the node
   std::int64_t node_offer = 0;      // available to them

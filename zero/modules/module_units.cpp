@@ -67,8 +67,7 @@ class Walk {
       // A pattern's * matches dots too, so a match inside a matching module belongs to the outer one.
       std::set<std::size_t> around = above;
       around.insert(matching.begin(), matching.end());
-      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // a unit of its own, even
-                                                                                              // inside a container
+      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // also in a container
       const std::size_t before = found_.size();
       visit(*child.value(), child_path, begins ? child_path : unit, opens && container, around);
       if (found_.size() > before)

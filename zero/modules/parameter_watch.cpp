@@ -57,8 +57,7 @@ class Uses {
                 "zero::bf16}, or leave precision out");
   }
   void tell(const std::string& operation) const {
-    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // otherwise a tape would record the watchers'
-                                                                  // operations
+    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // so that no tape records the watchers' operations
     for (const Use& use : uses_)  // report reads first: they show that LibTorch's optimizer is at work
       if (!use.writes) use.watcher->before_read(operation, use.groups);
     for (const Use& use : uses_)

@@ -15,8 +15,7 @@ struct OptimizerGroup {
   std::optional<std::string> optimizer;  // none: that of the run
   std::optional<double> lr;              // rate at the peak of the schedule, which all tensors follow
   std::optional<double> weight_decay;    // for all tensors that match, vectors too
-  std::optional<double> lr_adamw = {};   // Muon: rate of the tensors that AdamW updates; `lr` is the rate of Muon's
-                                         // matrices
+  std::optional<double> lr_adamw = {};   // Muon: rate for tensors that AdamW updates; `lr` is for Muon's matrices
   std::string place = {};                // "config.toml:12", for messages
 
   bool operator==(const OptimizerGroup& o) const {

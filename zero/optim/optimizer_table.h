@@ -11,8 +11,7 @@ namespace zero {
 struct OptimizerRow {
   std::string name;                   // value of optimizer.name
   std::string doc;                    // describes the rule and names its authors
-  std::vector<std::string> settings;  // keys of rule_settings.inl that the rule accepts in addition to those of every
-                                      // rule
+  std::vector<std::string> settings;  // keys of rule_settings.inl that this rule accepts and not every rule has
   OptimizerOptions defaults;          // the rule's own defaults
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
 };

@@ -11,8 +11,7 @@
 namespace zero {
 
 struct StateStorage {
-  bool bf16_states = false;   // states that bf16_state() allows are stored in bf16, rounded stochastically after each
-                              // update
+  bool bf16_states = false;   // stores states that bf16_state() allows in bf16, rounded stochastically
   bool split_master = false;  // a master is stored as its bf16 weight and a 16-bit remainder
   std::uint64_t seed = 0;     // for stochastic rounding
 

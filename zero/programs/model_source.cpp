@@ -151,8 +151,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   ModelSource source;
   source.config = checkpoint->model();
   source.weights = {weights.get(),
-                    [checkpoint, weights](WeightSource*) {}};  // keeps the checkpoint alive, since the weights read
-                                                               // from it
+                    [checkpoint, weights](WeightSource*) {}};  // keeps alive the checkpoint that they read
   source.options = checkpoint->options();
   source.precision = checkpoint->precision();
   const TokenizerSource own = source.options.tokenizer;

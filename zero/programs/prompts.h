@@ -30,8 +30,7 @@ class Prompter {
 };
 
 struct Prompt {
-  nlohmann::ordered_json shown;  // {"prompt": text}, or {"messages": [...]} with the "reference" answer that followed
-                                 // them
+  nlohmann::ordered_json shown;  // {"prompt": text}, or {"messages": [...]} with the answer as "reference"
   std::vector<std::int32_t> ids;
 };
 

@@ -170,8 +170,7 @@ void generate(const ModelSource& source, Arguments arguments) {
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
-  const std::size_t further = written - std::min(written, made.size());  // the first token comes from reading the
-                                                                         // prompt
+  const std::size_t further = written - std::min(written, made.size());  // reading the prompt makes the first token
   const double seconds = total - first;
   log_info(
       std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; made ", written, " in ", seconds,

@@ -65,8 +65,7 @@ int train_as_rank(Arguments arguments) {
     start_log(job.rank(), job.size());
     if (job.rank() == 0) log_to_standard_output();
     const int code = train_run(job, arguments.train);
-    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends with this code, and mpirun would
-                                                       // report it
+    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends this way; mpirun would report it
   });
 }
 

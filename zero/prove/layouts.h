@@ -20,8 +20,7 @@ struct Layout {
   std::int64_t micro_batch_rows = 1;  // as configured, unless job.reproducible sets its own number
   std::string precision;
   std::vector<std::string> others;  // more "section.key=value"
-  std::string same_as;              // layout with the same results bit for bit; empty: none, since sums run in another
-                                    // order
+  std::string same_as;              // layout with the same results bit for bit; empty: sums have another order
   std::string begins_as;            // the layout that trains the first half and stops; empty: this one trains all steps
   bool more_threads = false;        // one thread more per rank than in the other layouts
   bool is_probe = false;            // measures rounding only; not compared

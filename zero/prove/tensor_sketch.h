@@ -13,8 +13,7 @@ namespace zero {
 struct TensorSketch {
   static constexpr std::size_t buckets_count = 128;
 
-  std::uint64_t hash = 0;  // equal if all values are equal (0.0 and -0.0 differ); otherwise equal with probability
-                           // 2^-64
+  std::uint64_t hash = 0;  // equal if all values are (0.0 and -0.0 differ); else equal with probability 2^-64
   std::int64_t numel = 0;
   double sum = 0, squares = 0;
   std::array<double, buckets_count> buckets{};

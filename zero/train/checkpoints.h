@@ -22,8 +22,7 @@ class Checkpoints {
     RunDescription run;  // rank 0's is written
     std::string root;    // the folder of all checkpoints
     FileCalls& calls;
-    Communicator& control;                       // communicator of all ranks, with a deadline long enough for one rank
-                                                 // writing alone
+    Communicator& control;                       // of all ranks, with a deadline long enough for one rank's writes
     std::vector<std::string> spare_places = {};  // directories for states if root's disk is full, best first
     bool asynchronous = false;  // memory for a copy of this rank's part should suffice; equal on all ranks
   };

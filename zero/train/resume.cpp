@@ -57,8 +57,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
   std::int64_t step = -1;
   on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
-    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if the file is
-                                                                                         // unreadable
+    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
     folders.take_back();
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {

@@ -12,8 +12,7 @@ namespace zero {
 struct RunClockOptions {
   std::chrono::duration<double> save_every{};                 // 0: never
   std::optional<std::chrono::duration<double>> time_limit{};  // from the start of the process
-  std::chrono::duration<double> assumed_save{};               // assumed time of a checkpoint, until the first one is
-                                                              // written
+  std::chrono::duration<double> assumed_save{};               // time of a checkpoint, until one was measured
 };
 
 /// Assumes that a checkpoint of `checkpoint_bytes` is written at 100 MB/s, but takes at most a tenth of the limit.

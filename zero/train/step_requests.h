@@ -23,8 +23,7 @@ struct StepRequests {
   std::chrono::duration<double> save_time{};    // spent on that checkpoint; all ranks: by the slowest rank
   std::int64_t peak_bytes = 0;                  // peak of tensors; all ranks: the largest
   std::vector<double> losses = {};              // parts of a loss, equally many on every rank; all ranks: their total
-  std::vector<double> figures = {};             // the loss's metrics, equally many on every rank; all ranks: the sum of
-                                                // each
+  std::vector<double> figures = {};             // metrics, equally many on every rank; all ranks: the sum of each
 
   /// Adds later requests. A request stays until it is served and cleared. Progress is replaced.
   void add(const StepRequests& heard);

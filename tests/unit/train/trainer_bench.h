@@ -32,8 +32,7 @@ struct BenchRun {
   int ranks = 1;
   std::int64_t steps = 8;
   std::vector<Plant> plants = {};
-  std::set<std::int64_t> broken_rows = {};  // rows with a token whose embedding holds an infinity; no other row has
-                                            // this token
+  std::set<std::int64_t> broken_rows = {};  // rows that alone have a token whose embedding holds an infinity
   bool resume = false;
   bool overwrite = false;  // used with has_folder
   // Called on every rank before each row that is read for a training step; may throw.

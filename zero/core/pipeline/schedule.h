@@ -9,10 +9,8 @@
 namespace zero {
 
 enum class ScheduleKind : std::uint8_t {
-  gpipe,        // all forwards, then all backwards (Huang et al. 2019); the last run's backward follows its forward at
-                // once
-  one_f_one_b,  // each backward as early as possible, so few micro-batches are live (PipeDream-flush, Narayanan et al.
-                // 2021)
+  gpipe,        // all forwards, then all backwards (Huang et al. 2019); in the last run each forward, then its backward
+  one_f_one_b,  // backwards as early as possible, few live micro-batches (PipeDream-flush, Narayanan et al. 2021)
   interleaved,  // the same with several runs on each stage (Megatron-LM, Narayanan et al. 2021)
 };
 

@@ -34,8 +34,7 @@ class Reader {
       return chat(with_system(turns(
           "conversations", [this](const json& turn, std::size_t number) { return share_gpt_message(turn, number); })));
     }
-    for (const bool saying : {true, false}) {  // in joined tables, a row may have an empty text in a column that it
-                                               // lacks
+    for (const bool saying : {true, false}) {  // joined tables may have an empty text where a row has no value
       if (offers({"prompt", "completion"}, saying)) return completion();
       if (offers({"instruction", "output"}, saying)) {
         check({"instruction", "input", "output", "system", "history"});

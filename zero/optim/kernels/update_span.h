@@ -15,8 +15,7 @@ struct UpdateSpan {
   at::Tensor master;               // the weights themselves if they are their own master
   std::vector<at::Tensor> states;  // in the order of Optimizer::states(), [n] or one value per block
   at::Tensor gradient;             // any floating type; a rule with several passes may overwrite it
-  at::Tensor weights;              // receives the new master, rounded to nearest even; undefined: the weights are their
-                                   // own master
+  at::Tensor weights;              // receives the master, rounded to nearest even; undefined: it is the master
   int tensor = 0;                  // the first element's tensor, numbered among the optimizer's tensors
   std::int64_t begin = 0;          // the first element's index in that tensor, flattened
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The golden models of families: the folders of tests/data/families, but those with adapters.
+// The golden models of families: the folders of tests/data/families, except those with adapters.
 #include <algorithm>
 #include <filesystem>
 #include <string>

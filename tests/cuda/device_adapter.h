@@ -1,5 +1,6 @@
 #pragma once
-// DeviceAdapter: passes the conformance suite's CPU tensors to a communicator of CUDA tensors, and keeps overlaps.
+// DeviceAdapter: passes the conformance suite's CPU tensors to a communicator of CUDA tensors, and preserves overlaps
+// between tensors.
 #include <ATen/ATen.h>
 
 #include "comm/decorators/forwarding_communicator.h"
@@ -15,7 +16,7 @@ class DeviceAdapter final : public ForwardingCommunicator {
 
  private:
   at::Tensor up(const at::Tensor& t) const { return t.to(device_); }
-  /// Copies the shard to the device. If it is a slice of `full`, returns that slice of `full`'s copy instead.
+  /// Copies the shard to the device. If the shard is a slice of `full`, returns that slice of `full`'s copy instead.
   at::Tensor part_of(const at::Tensor& full, const at::Tensor& copy, const at::Tensor& shard) const {
     const char* own =
         static_cast<const char*>(full.const_data_ptr()) + static_cast<std::size_t>(rank()) * shard.nbytes();

@@ -11,7 +11,7 @@ namespace zero {
 
 class FuzzFolder {
  public:
-  /// One folder, which holds these files and nothing else.
+  /// Returns the program's one folder, which then holds only these files.
   static const TemporaryFolder& with(const FuzzFiles& files) {
     static const TemporaryFolder folder;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
@@ -21,7 +21,7 @@ class FuzzFolder {
   }
 };
 
-/// The content of a file, or "" if it is missing.
+/// Returns the content of a file, or "" if it is missing.
 inline std::string content_of(const FuzzFiles& files, const std::string& name) {
   const auto found = files.find(name);
   return found == files.end() ? "" : found->second;

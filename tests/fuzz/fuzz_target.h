@@ -1,6 +1,6 @@
 #pragma once
-// FuzzTarget: the reader of one kind of users' files, called with a fuzzer's inputs. Each target is a file of this
-// folder that holds one. libfuzzer.cpp drives the one that it is linked with, replay_test.cpp all of them.
+// FuzzTarget: calls the reader of one kind of user file with a fuzzer's inputs. Each target is a static object in a
+// file of this folder. libfuzzer.cpp runs the target with which it is linked; replay_test.cpp runs all targets.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace zero {
 
-/// The structure of a file, which decides how it is changed: random bytes would end at the first bracket.
+/// The structure of a file, which determines how it is changed. With random bytes, the parser would fail at the first
+/// bracket.
 enum class FileForm : std::uint8_t { bytes, json, json_lines, jinja, toml, safetensors, protobuf, gguf };
 
 /// Contents by name.
@@ -20,21 +21,21 @@ class FuzzTarget {
   struct Part {
     std::string name;
     FileForm form = FileForm::bytes;
-    std::vector<std::string> words = {};  // words that changes insert; JSON values if the file is JSON
+    std::vector<std::string> words = {};  // words to insert; JSON values if the file is JSON
   };
 
-  /// Static: it lasts as long as the program. `use` reads the files, and uses the contents that it accepts.
+  /// A target must be a static object. `use` reads the files, and uses the contents if they are accepted.
   FuzzTarget(std::string name, std::vector<Part> parts, void (*use)(const FuzzFiles&));
 
   const std::string& name() const { return name_; }
   const std::vector<Part>& parts() const { return parts_; }
 
-  /// An Error is an answer: returns its message, or "" if the input was accepted. Any other exception propagates, as a
-  /// finding.
+  /// Returns the message if the reader throws Error, or "" if the input was accepted. Any other exception is a bug and
+  /// propagates.
   std::string run(std::string_view input) const;
 
-  /// If there is one part, the input is the file itself. Otherwise each follows a line "=== NAME". Parts of other names
-  /// and text before the first one are ignored.
+  /// If the target has one part, the input is the file itself. Otherwise each part follows a line "=== NAME". Parts
+  /// with other names and text before the first part are ignored.
   FuzzFiles files_of(std::string_view input) const;
   std::string input_of(const FuzzFiles& files) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The material of changed inputs, and texts for accepted ones.
+// Material for changing inputs, and texts for inputs that are accepted.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ const std::vector<std::string>& hard_texts();
 /// Components of a tokenizer.json, one of nearly every kind.
 std::vector<nlohmann::ordered_json> tokenizer_parts();
 
-/// Pieces of JSON, whole and broken, and keys of tokenizers and conversations.
+/// Valid and broken pieces of JSON, and keys of tokenizers and conversations.
 const std::vector<std::string>& json_words();
 
 /// Words, expressions and broken pieces of templates.

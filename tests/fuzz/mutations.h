@@ -1,5 +1,5 @@
 #pragma once
-// Changed copies of tokenizer files and chat templates: every one is a function of its sources and a number.
+// Changed copies of tokenizer files and chat templates: each is a function of its sources and a number.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -12,16 +12,17 @@ class Mutations {
  public:
   explicit Mutations(std::uint64_t seed) : random_(seed) {}
 
-  /// Changes bytes, takes them out, doubles them, or inserts some from `words` and from the other sources.
+  /// Changes, removes or duplicates bytes, or inserts some from `words` and from the other sources.
   std::string of_bytes(std::string text, const std::vector<std::string>& sources,
                        const std::vector<std::string>& words);
 
-  /// Changes a JSON document: replaces values (by wild ones, by `parts`, by those of other documents), takes them out,
-  /// doubles or wraps them. Members of lists and objects with thousands of them are not preferred.
+  /// Changes a JSON document: replaces values (by extreme ones, by `parts`, by those of other documents), or removes,
+  /// duplicates or wraps them. Lists and objects with thousands of members are not chosen more often than others.
   nlohmann::ordered_json of_json(nlohmann::ordered_json document, const std::vector<nlohmann::ordered_json>& sources,
                                  const std::vector<nlohmann::ordered_json>& parts);
 
-  /// A template whose tags and words are taken out, doubled, exchanged with those of other templates and of `words`.
+  /// Changes a template: removes or duplicates tags and words, or exchanges them with those of other templates and of
+  /// `words`.
   std::string of_template(const std::string& text, const std::vector<std::string>& sources,
                           const std::vector<std::string>& words);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The one world of a test program under mpirun.
+// The single world of a test program under mpirun.
 #include "comm/world/job.h"
 
 namespace zero {

@@ -1,6 +1,6 @@
 #pragma once
-// Shared code of the tests of checkpoints: states of an engine by tensor, and saving and restoring in the middle of a
-// short run.
+// Shared code of checkpoint tests: the states of an engine by tensor, and saving and restoring in the middle of a short
+// run.
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,12 +15,12 @@
 
 namespace zero::testing {
 
-/// Every trained tensor's states by name, whole, and the optimizer's other numbers.
+/// Every trained tensor's full states by name, and the optimizer's statistics.
 using States = std::map<std::string, std::map<std::string, at::Tensor>>;
 
 /// Adds the states of the engine's rank. Ranks are threads and may share one.
 inline void add_states(Engine& engine, States& states) {
-  static std::mutex mutex;  // of the test program
+  static std::mutex mutex;  // shared by the whole test program
   const std::lock_guard lock(mutex);
   for (const auto& group : engine.groups())
     for (const auto& shard : group->states()) {
@@ -49,7 +49,7 @@ inline void expect_equal(const States& a, const States& b) {
       EXPECT_TRUE(at::equal(value, b.at(name).at(state))) << name << ", " << state;
 }
 
-constexpr std::int64_t small_chunk = 4096;  // elements: several chunks a file
+constexpr std::int64_t small_chunk = 4096;  // in elements; gives several chunks per file
 
 inline RunPosition position_at(Engine& engine, int step) {
   RunPosition position;
@@ -64,7 +64,7 @@ inline void save_at(Engine& engine, int step, FileCalls& calls, std::int64_t kee
                   {.keep = keep, .chunk_elements = small_chunk});
 }
 
-/// A save in the background, with its own copy.
+/// A save in the background, with a copy of the states.
 struct SaveBehind {
   SaveBehind(Engine& engine, int step, FileCalls& calls, std::int64_t keep = 2)
       : ranks(engine.host()),

@@ -1,5 +1,5 @@
 #pragma once
-// Small decoders that together have all features that families have.
+// Small decoders that together have all features of the model families.
 #include <cmath>
 #include <ostream>
 
@@ -18,8 +18,9 @@ inline ModelConfig with_biases(ModelConfig config) {
   return config;
 }
 
-/// Four norms a block around 1, norms of each query and key head, biases, a tied head, scaled embeddings; of its three
-/// layers one slides and turns by a rope of its own, one does not turn, one sees all.
+/// Four norms per block with weights around 1, norms of each query and key head, biases, a tied head, scaled
+/// embeddings. The three layers have local RoPE with a window of 3 tokens, no RoPE with a window of 2, and global RoPE
+/// with full attention.
 inline Parts gemma_like() {
   ModelConfig config = with_biases(small_config(true));
   config.model_type = "gemma3_text";
@@ -35,8 +36,8 @@ inline Parts gemma_like() {
   return {"gemma_like", config};
 }
 
-/// Norms only after attention and MLP, and over all heads together. Heads rotate in part, and long documents use other
-/// factors than short ones.
+/// Norms only after attention and MLP, and over all heads together. RoPE rotates only a part of each head, and uses
+/// other factors for long documents.
 inline Parts olmo_like() {
   ModelConfig config = small_config(false);
   config.model_type = "olmo2";
@@ -47,7 +48,7 @@ inline Parts olmo_like() {
   return {"olmo_like", config};
 }
 
-/// Layer norms, learned positions, no gate, one matrix for q, k and v, weights stored [in, out].
+/// Layer norms, learned positions, an MLP without a gate, one matrix for q, k and v, weights stored [in, out].
 inline Parts gpt2_like() {
   ModelConfig config = with_biases(small_config(true));
   config.model_type = "gpt2";
@@ -68,7 +69,8 @@ inline Parts phi3_like() {
   return {"phi3_like", config};
 }
 
-/// Four key-value heads, and a vocabulary, tokens and a width that four ranks do not divide evenly where they need not.
+/// Four key-value heads. Where even division is not required, four ranks do not evenly divide vocabulary, tokens and
+/// width.
 inline Parts four_heads() {
   ModelConfig config = small_config(true);
   config.num_attention_heads = 8;
@@ -78,7 +80,7 @@ inline Parts four_heads() {
   return {"four_heads", config};
 }
 
-/// GPT-2's parts with heads for four ranks.
+/// GPT-2's parts with a number of heads that four ranks divide.
 inline Parts gpt2_of_four() {
   ModelConfig config = gpt2_like().config;
   config.num_attention_heads = config.num_key_value_heads = 4;

@@ -1,5 +1,5 @@
 #pragma once
-// The optimizers that tests go through, with settings under which all of their parts show.
+// The optimizers that tests iterate over, with settings that exercise all of their features.
 #include <vector>
 
 #include "tests/sim/training_run.h"
@@ -7,7 +7,8 @@
 
 namespace zero::testing {
 
-/// One of each, then two with groups: tensors of one flat vector under several optimizers, at rates of their own.
+/// One of each optimizer, then two with groups. With groups, tensors of one flat vector have several optimizers and
+/// rates of their own.
 inline std::vector<OptimizerOptions> every_optimizer() {
   std::vector<OptimizerOptions> all;
   for (const OptimizerRow& row : optimizer_table()) {
@@ -47,7 +48,7 @@ inline std::string name_of(const OptimizerOptions& options) {
   return options.groups.empty() ? options.name : options.name + "_with_groups";
 }
 
-/// Largest distance of fp64 runs of equal work: Muon's iteration amplifies rounding.
+/// Largest allowed distance of equivalent fp64 runs. Muon's iteration amplifies rounding.
 inline double rounding_of(const OptimizerOptions& options) { return options.name == "muon" ? 1e-10 : 1e-12; }
 
 }  // namespace zero::testing

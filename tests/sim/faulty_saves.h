@@ -1,5 +1,5 @@
 #pragma once
-// Shared code of the tests of failing saves: engines of tiny runs, and the contents of a disk as a reader finds them.
+// Shared code of tests with failing saves: engines of tiny runs, and the contents of a disk as a reader sees them.
 #include <functional>
 #include <memory>
 
@@ -25,7 +25,7 @@ inline void with_engines(const std::function<void(Engine& engine, int rank)>& bo
   run_training(tiny_run(), [&](Engine& engine, int rank, int) { body(engine, rank); });
 }
 
-/// The newest checkpoint that verifies, as a reader finds it; -1: none.
+/// Returns the newest checkpoint that passes verification, as a reader sees it; -1 if there is none.
 inline std::int64_t newest_good(MemoryDisk& disk) {
   const auto calls = disk.calls();
   const CheckpointFolders folders(*calls, "/disk/checkpoints");
@@ -39,7 +39,7 @@ inline std::int64_t newest_good(MemoryDisk& disk) {
   return -1;
 }
 
-/// True if every folder with the name of a complete checkpoint is complete.
+/// Returns true if every folder with the name of a complete checkpoint is complete.
 inline bool all_good(MemoryDisk& disk) {
   const auto calls = disk.calls();
   const CheckpointFolders folders(*calls, "/disk/checkpoints");
@@ -47,7 +47,7 @@ inline bool all_good(MemoryDisk& disk) {
   return true;
 }
 
-/// One fresh disk for all ranks, with a barrier around its life.
+/// Runs the body with one fresh disk for all ranks, with barriers before and after.
 template <class Body>
 void on_fresh_disk(Engine& engine, int rank, std::unique_ptr<MemoryDisk>& disk, const Body& body) {
   if (rank == 0) disk = std::make_unique<MemoryDisk>("/disk");

@@ -1,5 +1,5 @@
 #pragma once
-// A golden case, made by transformers and PEFT: a run's settings, its tokens and its results.
+// A golden case, made with transformers and PEFT: a run's settings, tokens and results.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace zero::testing {
 
 struct GoldenCase {
-  /// The case of that name under tests/data.
+  /// Loads the case with this name under tests/data.
   explicit GoldenCase(const std::string& name);
 
   /// Windows [first, first + rows) of the case's tokens.
@@ -29,7 +29,7 @@ struct GoldenCase {
   std::vector<std::int64_t> tokens;
 };
 
-/// Trains the case's steps on this rank. Expects logits and gradients of the first batch, each step's loss, norm and
+/// Trains the case's steps on this rank. Compares logits and gradients of the first batch, each step's loss, norm and
 /// rate, and the trained tensors after the last step.
 void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches);
 

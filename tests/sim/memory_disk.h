@@ -1,6 +1,6 @@
 #pragma once
-// MemoryDisk: a file system in memory for several ranks. Besides the state that programs see it has a second one: the
-// remains if the power went now. Its calls can be counted, made to fail, or be the last that a rank makes.
+// MemoryDisk: a file system in memory for several ranks. In addition to the state that programs see, it tracks what
+// would remain after a power loss. Calls can be counted, made to fail, or made to kill the rank.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,24 +17,23 @@
 
 namespace zero::testing {
 
-/// A rank's process ended here.
+/// Thrown where a rank's process is killed.
 struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}
 };
 
-/// The calls that fail after the first failure: none, those that change something, or all.
+/// Which calls fail after the first failure: none, those that change something, or all.
 enum class Fails { once, changes, for_good };
 
 /// The plan for one rank's calls, counted from 0. Every call counts, including lookups.
 struct CallPlan {
-  int kill_at = -1;                             // from this call on nothing happens; a write is half done
+  int kill_at = -1;                             // the rank is killed at this call; a write is half done
   int fail_at = -1;                             // this call fails
   int fail_with = 0;                            // with this errno
   Fails fails = Fails::once;                    // later calls that fail too
-  int short_writes_of = 0;                      // writes move so many bytes at most; 0: all
-  int failed = 0;                               // calls that failed by the plan
-  std::function<int(int call)> reason_of = {};  // errno with which a call fails, 0 if it does not; empty: fail_at and
-                                                // fail_with decide
+  int short_writes_of = 0;                      // maximum bytes that a write moves; 0: all
+  int failed = 0;                               // number of calls that failed as planned
+  std::function<int(int call)> reason_of = {};  // errno with which a call fails, or 0; empty: use fail_at and fail_with
 };
 
 class MemoryDisk {
@@ -42,19 +41,19 @@ class MemoryDisk {
   explicit MemoryDisk(const std::string& root);
   MemoryDisk(const MemoryDisk& other);
 
-  /// The disk after a loss of power. Unsynced writes are kept, dropped or torn one by one, and unsynced changes of
-  /// directories kept or not.
+  /// Returns the disk after a power loss. Each unsynced write is kept, dropped or torn, and each unsynced directory
+  /// change is kept or dropped.
   MemoryDisk after_power_loss(std::mt19937& random) const;
 
-  /// True if names of its directories can change places in one step.
+  /// True if the file system can exchange two directory names atomically.
   bool exchanges = true;
 
-  /// Called after every call that changes something, in their order.
+  /// Called after every call that changes something, in order.
   std::function<void(const MemoryDisk&)> observer;
 
-  /// For tests of damage: the content of a file, to be changed. Throws if the file is missing.
+  /// Returns the content of a file, so that tests can damage it. Throws if the file is missing.
   std::vector<std::byte>& content(const std::string& path);
-  std::vector<std::string> files() const;  // paths of all
+  std::vector<std::string> files() const;  // paths of all files
 
   std::unique_ptr<FileCalls> calls(CallPlan* plan = nullptr);
 
@@ -64,7 +63,7 @@ class MemoryDisk {
     std::int64_t offset;
     std::vector<std::byte> data;
   };
-  struct Change {  // of a directory; a rename has both names, and an exchange puts `other` in the place of `name`
+  struct Change {  // of a directory; a rename has both names, and an exchange swaps `other` and `name`
     std::string removed, added;
     int node = -1, other = -1;
   };

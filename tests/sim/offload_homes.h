@@ -1,5 +1,5 @@
 #pragma once
-// Places outside of memory for states and weights in tests of simulated ranks.
+// Places for states and weights outside of memory, in tests with simulated ranks.
 #include <string>
 
 #include "offload/disk/disk_shard_store.h"
@@ -11,8 +11,8 @@ namespace zero::testing {
 
 enum class Home { host, disk };
 
-/// The policy of one rank; on disk in `folder`, several chunks a shard. `through_host`: gradients and weights pass
-/// through buffers of the host, as on a GPU.
+/// Returns the policy of one rank. On disk, shards are in `folder` and have several chunks each. `through_host`:
+/// gradients and weights pass through host buffers, as on a GPU.
 inline OffloadPolicy policy_at(Home home, const std::string& folder, int rank, bool through_host = false) {
   OffloadPolicy policy;
   policy.through_host = through_host;

@@ -1,5 +1,5 @@
 #pragma once
-// The results of a short training run, for tests in which two runs must agree to the last bit.
+// The results of a short training run, for tests in which two runs must agree bit for bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ inline Outcome outcome_of(const RunOptions& run) {
   return outcome;
 }
 
-/// Compares bytes: 0 and -0 differ, and a NaN is equal to itself.
+/// Compares bytes, so 0 and -0 differ and a NaN equals itself.
 inline bool has_equal_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
          std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
@@ -36,7 +36,7 @@ inline void expect_equal_bits(const States& a, const States& b) {
   }
 }
 
-/// Losses, norms, weights and states.
+/// Compares losses, norms, weights and states.
 inline void expect_equal_bits(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.result.losses, b.result.losses);
   EXPECT_EQ(a.result.norms, b.result.norms);

@@ -6,7 +6,8 @@
 
 namespace zero {
 
-/// The message of the Exception that `body` throws. If it throws none: a test failure and "".
+/// Returns the message of the Exception that `body` throws. If `body` does not throw one, the test fails and the result
+/// is "".
 template <class Exception, class Body>
 std::string message_of(Body&& body) {
   try {

@@ -1,12 +1,12 @@
 #pragma once
-// Runs checks with each kind of kernels that this machine can run.
+// Runs checks with the kernels for each SIMD target that this machine supports.
 #include "base/simd/targets.h"
 
 #include <hwy/highway.h>
 
 namespace zero {
 
-/// Calls f(name) for every target that kernels are compiled for and this processor has. Then restores the best one.
+/// Calls f(name) for every compiled target that this processor supports. Then restores the best target.
 template <class F>
 void with_every_simd_target(F f) {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {

@@ -1,5 +1,5 @@
 #pragma once
-// A folder of its own for one test, removed at its end.
+// A separate folder for one test, removed at the test's end.
 #include <unistd.h>
 
 #include <cstdlib>

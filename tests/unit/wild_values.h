@@ -1,5 +1,5 @@
 #pragma once
-// Values that are hard on a kernel, and the comparison of bits.
+// Values that are difficult for a kernel, and a comparison of bits.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -8,7 +8,8 @@
 
 namespace zero {
 
-/// Values of many magnitudes, with denormals, zeros, infinities and NaN, at which a kernel's rounding is delicate.
+/// Returns values of many magnitudes, with denormals, zeros, infinities and NaN, for which a kernel's rounding is
+/// delicate.
 inline at::Tensor wild(std::int64_t n, std::uint64_t seed, at::ScalarType type) {
   if (n > 200000) return wild(100003, seed, type).repeat({n / 100003 + 1}).slice(0, 0, n).contiguous();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);

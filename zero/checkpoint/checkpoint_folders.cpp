@@ -30,7 +30,7 @@ bool is_part(std::string_view name) {
   return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states"));
 }
 
-/// The step in a name with this suffix.
+/// Returns the step in a name with this suffix.
 std::optional<std::int64_t> step_of(std::string_view name, std::string_view end) {
   return name.ends_with(end) ? step_of(name.substr(0, name.size() - end.size())) : std::nullopt;
 }
@@ -66,7 +66,7 @@ void CheckpointFolders::make_root() {
   std::filesystem::path root = std::filesystem::absolute(root_).lexically_normal();
   if (!root.has_filename()) root = root.parent_path();  // a/b/
   if (make_folder(calls_, root.string())) {
-    // The run's own directory may be as new.
+    // The run's own directory may be just as new.
     const std::filesystem::path above = root.parent_path().parent_path();
     check_call(calls_.sync_directory(above.string()), above.string(), "synced");
   }

@@ -1,11 +1,11 @@
 #pragma once
-// DamagedCheckpoint: the contents of a checkpoint differ from those written. An unreadable file throws InputError
-// instead: the checkpoint may still be whole.
+// DamagedCheckpoint: thrown if the contents of a checkpoint differ from those written. An unreadable file throws
+// InputError instead, since the checkpoint may still be intact.
 #include "base/error.h"
 
 namespace zero {
 
-/// Names the file, and the wrong checksum, size or number in it.
+/// The message names the file, and the wrong checksum, size or number in it.
 class DamagedCheckpoint : public Error {
  public:
   explicit DamagedCheckpoint(const std::string& message) : Error(message) {}

@@ -34,7 +34,7 @@ std::string hex(std::uint64_t number) {
 
 std::string summed_text(std::string content) {
   content.replace(opening.size(), digits, digits, '0');
-  content += "\n" + std::to_string(content.size());  // padding at the end must count
+  content += "\n" + std::to_string(content.size());  // the checksum must cover padding at the end
   return content;
 }
 
@@ -103,7 +103,7 @@ RunPosition position_of(const ordered_json& json) {
   return position;
 }
 
-// JSON is UTF-8 while a path may hold any bytes: %XX encodes non-ASCII bytes and % itself.
+// JSON is UTF-8, but a path may hold any bytes, so %XX encodes non-ASCII bytes and % itself.
 std::string escaped(const std::string& bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -181,7 +181,7 @@ ordered_json json_of(const TensorCut& cut) {
   return {{"dim", cut.dim}, {"pieces", cut.pieces}, {"ranks", cut.place.ranks}, {"rank", cut.place.rank}};
 }
 
-/// A cut of a tensor of that many dimensions. Its numbers stay below 64 bits in products.
+/// Reads the cut of a tensor with `dimensions` dimensions. Products of its numbers fit into 64 bits.
 TensorCut cut_of(const ordered_json& json, std::size_t dimensions) {
   constexpr int most_ranks = 1 << 10;
   TensorCut cut{whole<int>(json.at("dim")), {}, {whole<int>(json.at("ranks")), whole<int>(json.at("rank"))}};
@@ -294,7 +294,7 @@ void check(const Manifest& manifest, const std::string& path) {
                   section.count <= manifest.groups[section.group].numel - section.begin &&
                   (section.count == 0 || section.begin % largest_grain(manifest.groups[section.group].states) == 0),
               "a section outside of its group");
-    double bytes = 0;  // rough: each file's size is checked when it is opened
+    double bytes = 0;  // approximate, since each file's size is checked when it is opened
     for (const ShardSection& section : file.sections) {
       const std::int64_t chunks = section.count / manifest.chunk_elements + 1;
       bytes += double(chunks) *
@@ -356,7 +356,7 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
   try {
     const ordered_json json = parse_ordered_json(content, path, {.bytes = std::int64_t(content.size()), .depth = 16});
     const auto version = whole(json.at("version"));
-    if (version > Manifest::current_version)  // a whole one
+    if (version > Manifest::current_version)  // an undamaged manifest
       throw InputError(text(path, ": is of version ", version, ", and this program reads versions up to ",
                             Manifest::current_version, ": read it with the program that wrote it"));
     if (version < 1 || is_first != (version == 1)) throw std::runtime_error("a checksum of another version");

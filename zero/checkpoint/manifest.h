@@ -1,6 +1,6 @@
 #pragma once
 // Manifest: manifest.json, written last into a checkpoint. It holds the run's description and position, the files of
-// the states, and a mark (size and checksum) of each file.
+// the states, and the size and checksum of each file (FileMark).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,9 +17,9 @@ namespace zero {
 
 /// Steps without an update because a value was not finite (training.on_nonfinite). Steps count from 1.
 struct PassedSteps {
-  std::vector<std::int64_t> steps;  // ascending; after a rollback also steps still to come
-  std::int64_t in_a_row = 0;        // up to the run's position
-  std::int64_t rollbacks = 0;       // since a checkpoint beyond `failed_at`
+  std::vector<std::int64_t> steps;  // ascending; after a rollback they include future steps
+  std::int64_t in_a_row = 0;        // consecutive ones up to the run's position
+  std::int64_t rollbacks = 0;       // since the last checkpoint beyond `failed_at`
   std::int64_t failed_at = 0;       // the last step that required a rollback
 
   bool operator==(const PassedSteps&) const = default;
@@ -27,31 +27,31 @@ struct PassedSteps {
 
 /// The position of a run after some number of steps.
 struct RunPosition {
-  std::int64_t steps = 0;   // done; the data of the next step follow from it
+  std::int64_t steps = 0;   // steps done; they determine the next step's data
   std::int64_t tokens = 0;  // input tokens so far
   std::int64_t trained_tokens = 0;
   double seconds = 0;        // of training so far
-  std::int64_t updates = 0;  // of the optimizer; fewer than steps if some were skipped
+  std::int64_t updates = 0;  // updates of the optimizer; fewer than `steps` if some were skipped
   std::optional<LossScaleState> loss_scale;
   PassedSteps passed = {};
-  std::string unwritten_records = {};  // log lines of steps that found no room in the log file yet
+  std::string unwritten_records = {};  // log lines of steps that did not yet fit into the log file
   std::string owed_validation = {};    // log line of the last step, pending its validation; empty: none
 
   bool operator==(const RunPosition&) const = default;
 };
 
-/// A description of the run. The core does not interpret it.
+/// A description of the run, which zero/core does not interpret.
 struct RunDescription {
-  std::vector<std::pair<std::string, std::string>> settings;      // settings that decide results: key, value
+  std::vector<std::pair<std::string, std::string>> settings;      // settings that affect results: key, value
   std::string configuration;                                      // resolved TOML
   std::string directory;                                          // base of its relative paths
   std::string model_config;                                       // config.json
-  std::vector<std::pair<std::string, std::string>> sources = {};  // files that the result is made of: name, SHA-256
+  std::vector<std::pair<std::string, std::string>> sources = {};  // files that determine the result: name, SHA-256
   int ranks = 1;
   int stage = 0;
   int threads = 0;             // of each rank; 0: unknown
   std::string processor = {};  // of rank 0; empty: unknown
-  std::string id = {};         // the run's own, from its first start on; empty: unknown
+  std::string id = {};         // unique to the run since its first start; empty: unknown
 };
 
 /// Consecutive tensors, by offset, and their saved arrays: "master" and the optimizer's states. Each statistic is a
@@ -78,7 +78,7 @@ struct SavedFile {
 };
 
 struct Manifest {
-  /// Version 1 had only AdamW's states, and another checksum. Version 3 alone knows slices of tensors; a checkpoint
+  /// Version 1 had only AdamW's states, and a different checksum. Version 3 adds slices of tensors; a checkpoint
   /// without slices is still written as version 2.
   static constexpr int current_version = 3;
   static constexpr std::int64_t most_bytes = 64 << 20;  // of the file
@@ -86,7 +86,7 @@ struct Manifest {
 
   RunDescription run;
   RunPosition position;
-  std::vector<SavedModel> models = {};  // empty: one without name and type; its updates are the position's
+  std::vector<SavedModel> models = {};  // empty: one without name and type, whose updates are those of the position
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;
@@ -100,18 +100,19 @@ struct Manifest {
 /// True if checkpoints can hold arrays of the type.
 bool is_state_type(at::ScalarType type);
 
-/// The file's text, which begins with a checksum of the rest. Throws Error beyond Manifest::most_bytes.
+/// Returns the file's text, which begins with a checksum of the rest. Throws Error if the text is longer than
+/// Manifest::most_bytes.
 std::string format_manifest(const Manifest& manifest);
 
 /// Throws DamagedCheckpoint, which names `path`, if a byte differs from the written one or the contents contradict each
 /// other. Throws InputError for a later version.
 Manifest parse_manifest(const std::string& content, const std::string& path);
 
-/// A hash of the whole manifest, file marks included. Different checkpoints have different marks.
+/// Returns a hash of the whole manifest, including the file marks. Different checkpoints have different hashes.
 std::int64_t mark_of(const Manifest& manifest);
 
-/// Reads FOLDER/manifest.json. Throws InputError if it cannot be read, and DamagedCheckpoint as parse_manifest() does
-/// or for a file beyond Manifest::most_bytes.
+/// Reads FOLDER/manifest.json. Throws InputError if it cannot be read, and DamagedCheckpoint as parse_manifest() does,
+/// or if the file is longer than Manifest::most_bytes.
 Manifest read_manifest(FileCalls& calls, const std::string& folder);
 
 }  // namespace zero

@@ -20,10 +20,10 @@
 namespace zero {
 namespace {
 
-/// Rank 0's view of the folder. Other ranks have none: their file systems may show another folder.
+/// Rank 0's view of the folder. Other ranks have no view, because their file systems may show another folder.
 struct Found {
   std::vector<std::int64_t> names;  // newest first
-  std::vector<std::int64_t> steps;  // of those, the complete ones
+  std::vector<std::int64_t> steps;  // steps of the complete ones
 };
 
 Found find(const CheckpointFolders& folders, Communicator& control) {
@@ -32,7 +32,7 @@ Found find(const CheckpointFolders& folders, Communicator& control) {
   return found;
 }
 
-/// The newest complete checkpoint before a step; -1: none. Collective.
+/// Returns the newest complete checkpoint before step `limit`; -1 if there is none. Collective.
 std::int64_t newest_before(const Found& found, std::int64_t limit, Communicator& ranks) {
   const auto newest = std::ranges::find_if(found.steps, [&](std::int64_t step) { return step < limit; });
   return broadcast_number(ranks, newest == found.steps.end() ? -1 : *newest, 0);
@@ -41,8 +41,8 @@ std::int64_t newest_before(const Found& found, std::int64_t limit, Communicator&
 constexpr auto patience = std::chrono::seconds(10);  // network file systems may show a new folder late
 constexpr auto look_interval = std::chrono::milliseconds(50);
 
-/// Throws InputError if some ranks never see the folder that rank 0 sees. It is not damaged, so an older one would be
-/// no better. Collective.
+/// Throws InputError if some ranks never see the folder that rank 0 sees. The folder is not damaged, so an older
+/// checkpoint would not help. Collective.
 void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
   bool absent = false;
   const auto look = [&] { absent = facts_of(folder + "/manifest.json", calls).kind == FileFacts::Kind::absent; };
@@ -80,8 +80,8 @@ std::optional<std::string> agreed_damage_of(Communicator& control, const std::fu
   return std::nullopt;
 }
 
-/// Throws InputError if some ranks read another checkpoint than rank 0. Its manifest has the marks of all its files.
-/// Collective.
+/// Throws InputError if some ranks read another checkpoint than rank 0. Comparing manifests is enough, since they have
+/// the marks of all files. Collective.
 void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
   const std::vector<std::int64_t> marks = all_gather_number(ranks, mark_of(saved.manifest()));
   std::vector<int> others;
@@ -129,7 +129,7 @@ std::optional<std::string> restore(const CheckpointModels& models, const std::st
   return damage;
 }
 
-/// Sets aside folders in the way of the run's next checkpoints. Rank 0 only.
+/// Sets aside folders whose names the run's next checkpoints need. Rank 0 only.
 void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step) {
   for (const std::int64_t other : found.names)
     if (other > step) folders.set_aside(other, CheckpointFolders::Aside::damaged);
@@ -145,7 +145,7 @@ RunPosition resume_states(const CheckpointModels& models, CheckpointFolders& fol
   on_first(control, [&] { folders.take_back(); });
   const Found found = find(folders, control);
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
-  std::string why;  // of the newest
+  std::string why;  // for the newest checkpoint
   Resumed resumed;
   for (;;) {
     step = newest_before(found, step, control);

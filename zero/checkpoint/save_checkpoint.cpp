@@ -26,7 +26,7 @@ std::string shard_name(int rank) {
   return name;
 }
 
-/// Every rank's mark, by rank. Collective.
+/// Returns every rank's file mark, by rank. Collective.
 std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
   const std::array mine{mark.bytes, std::bit_cast<std::int64_t>(mark.checksum)};
   const std::vector<std::int64_t> all = all_gather_numbers(communicator, mine, {Phase::save});
@@ -36,7 +36,7 @@ std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
   return marks;
 }
 
-/// Durable when it returns. Written under its own name: the folder is not marked complete yet.
+/// Makes the manifest durable. It can be written under its final name, because the folder is not marked complete yet.
 void write_manifest(const Manifest& manifest, const std::string& folder, FileCalls& calls) {
   const std::string content = format_manifest(manifest);
   DurableFile file(calls, folder + "/manifest.json", DurableFile::Buffered{});
@@ -44,14 +44,14 @@ void write_manifest(const Manifest& manifest, const std::string& folder, FileCal
   file.finish();
 }
 
-/// The checkpoint of this step is now the newest: later steps belong to a run that did not continue. Failing to move or
-/// remove one does not harm the new one.
+/// The checkpoint of this step is now the newest, since later steps belong to a run that did not continue. A failure to
+/// move or remove one of those does not harm the new checkpoint.
 void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   try {
     for (const std::int64_t other : folders.steps())
       if (other > step) folders.set_aside(other, CheckpointFolders::Aside::later);
     folders.prune(keep);
-    folders.sweep();  // a removal that failed is tried again: else what it left fills the disk of a long run
+    folders.sweep();  // retries removals that failed; otherwise their files would fill the disk in a long run
   } catch (const Error& error) {
     log_warning("an old checkpoint stays: ", error.what());
   }
@@ -87,7 +87,7 @@ CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& ru
       manifest_(manifest_of(models_, run, position, options.chunk_elements)),
       format_(sections_[std::size_t(rank_)], manifest_.states(), options.chunk_elements),
       folder_(folders.temporary_path(position.steps)) {
-  // 1. An empty temporary folder, and a copy of the states if training goes on meanwhile.
+  // 1. Creates an empty temporary folder, and copies the states if training continues during the save.
   all_or_none(control_, [&] {
     if (rank_ == 0) folders_.begin(position.steps);
     for (const CheckpointModel& model : models_.models) model.states.mesh().ranks().failures().check();
@@ -97,7 +97,7 @@ CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& ru
                   {format_, [&](const ShardChunk& chunk) { return copy->block(0) + chunk.offset; }, {}});
     }
   });
-  // 2. Every rank's states, written and synced.
+  // 2. Writes and syncs every rank's states.
   begin([this] { options_.copy ? write_copy() : write_states(); });
 }
 
@@ -119,11 +119,11 @@ bool CheckpointSave::go_on() {
   all_or_none(control_, [&] { work_.get(); });
   if (part_ == Part::name) return false;
   ZERO_CHECK(!abandoned_, "a rank's states are given up where another has failed");
-  // 3. Every rank's file mark.
+  // 3. Gathers every rank's file mark.
   const std::vector<FileMark> marks = gather(ranks_, mark_);
   for (int r = 0; r < ranks_.size(); ++r)
     manifest_.files.push_back({shard_name(r), sections_[std::size_t(r)], marks[std::size_t(r)]});
-  // 4. The manifest, synced; then the rename that marks it complete; then pruning.
+  // 4. Writes and syncs the manifest, renames the folder, which marks it complete, and prunes.
   part_ = Part::name;
   begin([this] {
     if (rank_ == 0) write_name();
@@ -161,7 +161,7 @@ void CheckpointSave::write_name() {
   prune(folders_, manifest_.position.steps, options_.keep);
 }
 
-// Runs on its own thread if there is a copy. Without one, or if no thread starts, get() runs it.
+// Runs on its own thread if there is a copy. Without a copy, or if no thread can be started, get() runs the work.
 void CheckpointSave::begin(std::function<void()> work) {
   former_parts_ = time();
   part_begin_ = Clock::now();

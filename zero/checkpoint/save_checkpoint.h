@@ -1,7 +1,7 @@
 #pragma once
-// CheckpointSave: writes the states of all ranks to one complete folder, or to none, while the ranks wait or train on.
-// A background thread writes and syncs the rank's own files. The caller chooses when the ranks agree on progress, so
-// only the rank's main thread makes collectives.
+// CheckpointSave: writes the states of all ranks to one folder, which becomes complete or never appears. Meanwhile the
+// ranks wait or continue training. A background thread writes and syncs the rank's own files. The caller chooses when
+// the ranks agree on progress, so only the rank's main thread calls collectives.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -25,19 +25,20 @@ struct SaveOptions {
   HostArena* copy = nullptr;
 };
 
-/// The progress of this rank's pending part. `failed`: on this rank; other ranks have not heard of it yet.
+/// The progress of this rank's pending part. `failed`: on this rank; other ranks do not know it yet.
 enum class SaveProgress : std::uint8_t { ended, under_way, failed };
-/// Combines two ranks. A failure anywhere ends the wait for others.
+/// Combines the progress of two ranks. A failure on one rank ends the wait for the others.
 inline SaveProgress worse_of(SaveProgress a, SaveProgress b) { return std::max(a, b); }
 
 class CheckpointSave {
  public:
   /// Begins the checkpoint of `position`: creates its empty folder and, if there is a copy, copies the states, so the
-  /// models may change afterwards. States, values, folders, calls and `control` must outlive the save. `control`: all
-  /// ranks, with a timeout for long writes. Collective; throws on all ranks alike.
+  /// models may change afterwards. States, values, folders, calls and `control` must outlive the save. `control`: a
+  /// communicator of all ranks, with a timeout for long writes. If it throws, all ranks throw the same error.
+  /// Collective.
   CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                  CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options = {});
-  /// Waits for this rank's pending write and starts no other. Written files stay in the step's temporary folder.
+  /// Waits for this rank's pending write and starts no other write. Written files stay in the step's temporary folder.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
@@ -50,10 +51,10 @@ class CheckpointSave {
   /// Skips this rank's remaining writes: another rank has failed, as go_on() will report.
   void abandon() { abandoned_ = true; }
 
-  /// Waits for the pending work of all ranks and begins the next part. Returns false at the end: the folder is complete
-  /// and durable, older checkpoints beyond `keep` are removed, and later ones are set aside. Throws on all ranks alike;
-  /// older checkpoints are then unchanged, written files stay in the step's temporary folder, and the save is over.
-  /// Collective.
+  /// Waits for the pending work of all ranks and begins the next part. Returns false when the folder is complete and
+  /// durable. Older checkpoints beyond `keep` are then removed, and later ones are set aside. If it throws, all ranks
+  /// throw the same error, and the save is over. Older checkpoints are then unchanged, and written files stay in the
+  /// step's temporary folder. Collective.
   bool go_on();
 
   /// Calls go_on() until the save ends. Collective.
@@ -83,12 +84,13 @@ class CheckpointSave {
   std::atomic<bool> abandoned_ = false, failed_ = false;
   std::chrono::steady_clock::time_point part_begin_;
   std::chrono::duration<double> former_parts_{};
-  std::atomic<double> part_seconds_ = 0;  // below 0: still running
-  std::future<void> work_;                // last member: its destructor waits before the members it uses are destroyed
+  std::atomic<double> part_seconds_ = 0;  // negative: still running
+  std::future<void> work_;                // last member: its destructor waits before other members are destroyed
 };
 
-/// Writes the checkpoint of `position` while the ranks wait. Complete when it returns; throws on all ranks alike
-/// (CheckpointSave::go_on()). Each rank holds one chunk of states in addition to its own. Collective.
+/// Writes the checkpoint of `position` while the ranks wait. The checkpoint is complete when the call returns. If it
+/// throws, all ranks throw the same error (CheckpointSave::go_on()). Each rank needs memory for one more chunk of
+/// states. Collective.
 void save_checkpoint(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                      CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                      const SaveOptions& options = {});

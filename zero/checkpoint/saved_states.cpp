@@ -108,7 +108,7 @@ const SavedStates::Extent& SavedStates::extent_of(int group, std::int64_t elemen
 
 namespace {
 
-/// The destinations of elements from `done` on.
+/// Returns the destinations of elements from `done` to the end.
 std::vector<SavedStates::Wanted> moved(const std::vector<SavedStates::Wanted>& wanted, std::int64_t done) {
   std::vector<SavedStates::Wanted> behind = wanted;
   for (SavedStates::Wanted& one : behind) one.to = static_cast<std::byte*>(one.to) + one.state.bytes(done);
@@ -122,7 +122,7 @@ void SavedStates::read(const std::string& name, std::int64_t begin, std::int64_t
   const auto found = places_.find(name);
   if (found == places_.end()) throw Error(folder_ + ": holds no " + name);
   const std::vector<Place>& places = found->second;
-  // One slice after the other, whose files are then read in one go each.
+  // Slices are read one after the other, so that each slice's files are read sequentially.
   for (int r = 0; r < int(places.size()); ++r)
     for_each_slice_run(places.front().spec, begin, count,
                        [&](int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t n) {
@@ -270,10 +270,10 @@ namespace {
       "with, or begin a run with its weights (zero_export)");
 }
 
-/// The run's optimizer, for a manifest that does not record who wrote which states; empty: unknown.
+/// Returns the run's optimizer, for a manifest that does not record which optimizer wrote which states; empty: unknown.
 std::string recorded_optimizer(const SavedStates& saved) {
   for (const auto& [key, value] : saved.manifest().run.settings)
-    if (key == "optimizer.name" && value.size() > 2) return value.substr(1, value.size() - 2);  // in quotes
+    if (key == "optimizer.name" && value.size() > 2) return value.substr(1, value.size() - 2);  // without the quotes
   return "";
 }
 

@@ -14,19 +14,18 @@ namespace zero {
 
 class SavedStates {
  public:
-  /// Reads the manifest of a folder; opens shard files on first use. Every member throws DamagedCheckpoint,
-  /// which names the file, if the contents differ from those written, and InputError if they cannot be
-  /// read.
+  /// Reads the manifest of a folder; opens shard files on first use. Every member throws DamagedCheckpoint, which names
+  /// the file, if contents differ from those written. If contents cannot be read, it throws InputError.
   SavedStates(FileCalls& calls, const std::string& folder);
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& folder() const { return folder_; }
-  /// All tensors with master weights or frozen weights in the checkpoint, in the order of the groups.
+  /// Returns all tensors with master weights or frozen weights in the checkpoint, in the order of the groups.
   std::vector<TensorSpec> tensors() const { return tensors_with("master"); }
   std::vector<TensorSpec> frozen_tensors() const { return tensors_with("frozen"); }
   /// The saved models, at least one.
   std::vector<SavedModel> models() const;
-  /// Names of the owner's extra values, and the values themselves, verified and in host memory.
+  /// Names of the owner's extra values, and the values themselves, which are verified and in host memory.
   std::vector<std::string> value_names() const;
   CheckpointValues values();
   bool holds(const std::string& name) const { return places_.contains(name); }
@@ -46,16 +45,16 @@ class SavedStates {
     StateSpec state;
     void* to = nullptr;
   };
-  /// Reads and verifies elements [begin, begin + count) of a flattened full tensor, whichever slices hold them; both
-  /// ends are block boundaries. In ascending order, each chunk of a file is read once. Throws Error if the tensor has
-  /// no such state.
+  /// Reads and verifies elements [begin, begin + count) of a flattened full tensor, whichever slices hold them. Both
+  /// ends must be block boundaries. If calls are in ascending order, each chunk of a file is read once. Throws Error if
+  /// the tensor has no such state.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
-  /// The same of a slice, or of a full tensor, whose spec has another name in this model.
+  /// Reads the same from a slice, or from a full tensor, whose spec has another name in this model.
   void read_slice(const std::string& name, const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();
-  /// Throws DamagedCheckpoint if the folder lacks a file. A rank on another node may see a file later than this one.
+  /// Throws DamagedCheckpoint if the folder lacks a file. On another node, a rank may see a new file later.
   void check_files();
 
  private:
@@ -78,7 +77,7 @@ class SavedStates {
   std::string folder_;
   Manifest manifest_;
   std::map<std::string, std::vector<Place>>
-      places_;                                // by rank of the tensor axis that wrote the slice; one of a full one
+      places_;                                // by rank of the tensor axis that wrote the slice; one for a full tensor
   std::vector<std::vector<Extent>> extents_;  // by group, sorted by begin
   std::unique_ptr<ShardReader> reader_;       // one file at a time
   int open_file_ = -1;
@@ -91,12 +90,12 @@ void check_same_models(const SavedStates& saved, const CheckpointModels& models)
 /// are compared too if both save them.
 void check_same_tensors(const SavedStates& saved, const CheckpointModel& model);
 
-/// Throws InputError that names the first tensor whose states another optimizer wrote. Or it names the first state or
-/// number of the model's optimizers that the checkpoint lacks.
+/// Throws InputError that names the first tensor whose states another optimizer wrote. Otherwise names the first state
+/// or statistic of the model's optimizers that the checkpoint lacks.
 void check_same_states(const SavedStates& saved, const CheckpointModel& model);
 
-/// Restores this rank's part of the trained groups, the optimizers' numbers, and frozen weights if both sides save
-/// them. ModelStates::resume() must follow. Holds one extra chunk.
+/// Restores this rank's part of the trained groups, the optimizers' statistics, and frozen weights if both sides save
+/// them. ModelStates::resume() must follow. Needs memory for one extra chunk.
 void restore_states(SavedStates& saved, const CheckpointModel& model);
 /// Restores all models and the arrays they share.
 void restore_models(SavedStates& saved, const CheckpointModels& models);

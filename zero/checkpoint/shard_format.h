@@ -1,10 +1,10 @@
 #pragma once
 // ShardFormat: the layout of a shard file, in integers only.
 //
-// A file holds sections: ranges of groups, each cut into chunks of `chunk_elements`. A chunk holds the arrays of its
-// group's states one after the other, padded with zeros to 4096 bytes. It is read and verified as a whole. After the
-// last chunk comes a table of the chunks' 64-bit checksums (base/hash.h), little-endian, padded likewise; its checksum
-// is in the manifest.
+// A file holds sections: ranges of groups, each divided into chunks of `chunk_elements`. A chunk holds the arrays of
+// its group's states one after the other, padded with zeros to 4096 bytes. A chunk is read and verified as a whole.
+// After the last chunk comes a table of the chunks' 64-bit checksums (base/hash.h), little-endian and padded likewise.
+// The table's own checksum is in the manifest.
 #include <cstdint>
 #include <vector>
 
@@ -23,7 +23,7 @@ struct ShardSection {
 
 struct ShardChunk {
   int section = 0;
-  std::int64_t begin = 0;  // element of the group
+  std::int64_t begin = 0;  // index in the group
   std::int64_t count = 0;
   std::int64_t offset = 0;  // in the file
   std::int64_t bytes = 0;
@@ -33,7 +33,7 @@ class ShardFormat {
  public:
   static constexpr std::int64_t default_chunk_elements = 1 << 19;  // 6 MiB of AdamW's states in fp32
 
-  /// `states`: of every group. Sections begin at multiples of their grains, and the grains divide `chunk_elements`.
+  /// `states`: those of every group. Sections begin at multiples of their grain, which divides `chunk_elements`.
   ShardFormat(std::vector<ShardSection> sections, std::vector<std::vector<StateSpec>> states,
               std::int64_t chunk_elements);
 
@@ -41,9 +41,10 @@ class ShardFormat {
   const std::vector<StateSpec>& states(int section) const;
   std::int64_t chunks() const { return chunks_; }
   ShardChunk chunk(std::int64_t index) const;
-  /// Byte position in the chunk of state `state` of element `element`, counted from the chunk's first.
+  /// Returns the position in the chunk, in bytes, of an element's state. `element` counts from the chunk's first
+  /// element.
   std::int64_t byte_of(const ShardChunk& chunk, std::size_t state, std::int64_t element) const;
-  /// The chunk that holds an element of a section.
+  /// Returns the chunk that holds an element of a section.
   std::int64_t chunk_of(int section, std::int64_t element) const;
   std::int64_t largest_chunk_bytes() const;
   std::int64_t table_offset() const { return table_offset_; }

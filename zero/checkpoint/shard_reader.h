@@ -18,10 +18,11 @@ using Checksum = std::uint64_t (*)(const std::byte* data, std::size_t bytes);
 class ShardReader {
  public:
   /// Reads the table. `sum`: the checksum that the manifest's version uses. Every member throws DamagedCheckpoint,
-  /// which names the file and position, if contents differ from those written, and InputError if they are unreadable.
+  /// which names the file and position, if contents differ from those written. If contents are unreadable, it throws
+  /// InputError.
   ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark, Checksum sum);
 
-  /// Reads elements [begin, begin + count) of the group, inside one section and made of whole blocks. `to`: one
+  /// Reads elements [begin, begin + count) of the group. They must be whole blocks inside one section. `to`: one
   /// destination for each state, in the state's type; null skips the state.
   void read(int section, std::int64_t begin, std::int64_t count, const std::vector<void*>& to);
   /// Reads every chunk.

@@ -20,7 +20,7 @@ struct FileMark {
 
 class ShardWriter {
  public:
-  /// The format must outlive the writer. Every member throws Error with path and remedy.
+  /// The format must outlive the writer. Members throw Error that names the path and a remedy.
   ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format);
 
   /// Writes the next chunk, 4096-aligned in memory.

@@ -38,7 +38,7 @@ bool is_own_folder(const std::string& path, FileCalls& calls) {
          (facts.mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/// None unless it is a regular file of this user.
+/// Returns none unless the file is a regular file of this user.
 std::optional<File> open_own(const std::string& path, FileCalls& calls) {
   const FileFacts facts = facts_of(path, calls, Links::kept);
   if (facts.kind != FileFacts::Kind::file || facts.owner != ::geteuid()) return std::nullopt;
@@ -47,7 +47,8 @@ std::optional<File> open_own(const std::string& path, FileCalls& calls) {
   return file;
 }
 
-/// The checkpoint of a step in a spare folder. None if it is no checkpoint, or may belong to another run.
+/// Returns the checkpoint of a step in a spare folder. Returns none if the folder is not a checkpoint, or if it may
+/// belong to another run.
 std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::string& folder, const OwnerOf& owner_of,
                                              FileCalls& calls) {
   SpareCheckpoint found{step, folder, {}, {}};
@@ -81,7 +82,7 @@ std::vector<SpareCheckpoint> spare_checkpoints(const std::vector<std::string>& p
                                                FileCalls& calls) {
   std::vector<SpareCheckpoint> found;
   for (const std::string& place : places) {
-    if (::access(place.c_str(), R_OK | X_OK) != 0 && errno == EACCES) continue;  // this user may not look into it
+    if (::access(place.c_str(), R_OK | X_OK) != 0 && errno == EACCES) continue;  // this user may not read the folder
     for (const std::string& name : names_in(place, calls)) {
       const std::string folder = (fs::path(place) / name).string();
       if (!name.starts_with(folder_prefix) || !is_own_folder(folder, calls)) continue;
@@ -93,7 +94,8 @@ std::vector<SpareCheckpoint> spare_checkpoints(const std::vector<std::string>& p
   return found;
 }
 
-/// A description of the damage to a checkpoint; none if it is whole. InputError if that is unknown.
+/// Returns a description of the damage to a checkpoint; none if it is intact. Throws InputError if that cannot be
+/// determined.
 std::optional<std::string> damage_of(const std::string& folder, FileCalls& calls) {
   try {
     SavedStates(calls, folder).verify();
@@ -103,14 +105,15 @@ std::optional<std::string> damage_of(const std::string& folder, FileCalls& calls
   }
 }
 
-/// -1: none.
+/// Returns -1 if there is none.
 std::int64_t newest_whole(const CheckpointFolders& folders, FileCalls& calls) {
   for (const std::int64_t step : folders.steps())
     if (!damage_of(folders.path(step), calls)) return step;
   return -1;
 }
 
-/// A reason why the files of a spare checkpoint cannot be whole, without reading them; none if none is visible.
+/// Returns a reason why the files of a spare checkpoint cannot be intact, without reading them; none if no reason is
+/// visible.
 std::optional<std::string> fault_of(const SpareCheckpoint& spare, FileCalls& calls) {
   for (const SavedFile& file : spare.manifest.files) {
     const std::string path = spare.path(calls) + "/" + file.name;
@@ -136,7 +139,7 @@ void copy_file(const std::string& from, const std::string& to, std::int64_t byte
   copy.finish();
 }
 
-/// Copies the whole folder, under its temporary name at home.
+/// Copies the whole folder to `home` under a temporary name.
 void copy_files(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls& calls) {
   const std::string from = spare.path(calls) + "/", to = home.temporary_path(spare.step) + "/";
   home.begin(spare.step);
@@ -147,7 +150,7 @@ void copy_files(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls
   manifest.finish();
 }
 
-/// Returns false, with a warning, if the spare is damaged. It then stays, and home holds nothing of it.
+/// Returns false, with a warning, if the spare is damaged. The spare then stays, and `home` holds none of its files.
 bool take_home(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls& calls) {
   const std::string source = spare.path(calls), target = home.path(spare.step);
   std::optional<std::string> damage = fault_of(spare, calls);
@@ -172,7 +175,7 @@ bool take_home(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls&
   return false;
 }
 
-// Removes the manifest last: without it, nobody knows whose the other files are.
+// Removes the manifest last, since without it the owner of the other files is unknown.
 void forget(const SpareCheckpoint& spare, FileCalls& calls) {
   try {
     for (const SavedFile& file : spare.manifest.files) calls.remove(spare.path(calls) + "/" + file.name);

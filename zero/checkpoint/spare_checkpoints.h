@@ -1,7 +1,7 @@
 #pragma once
-// Spare checkpoints: states saved elsewhere, in folders zero-checkpoint-XXXXXX, when the run's own folder had no room.
-// Everybody may write to such places (/tmp). Therefore only this user's files are opened. These are folders that group
-// and others may not write to, and regular files, never links.
+// Spare checkpoints: states saved elsewhere, in folders zero-checkpoint-XXXXXX, when the run's own disk had no space
+// left. Anybody may write to such places (/tmp), so only this user's files are opened. Folders must not be writable for
+// group and others, and files must be regular files, not links.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,14 +17,15 @@ namespace zero {
 enum class Owner : std::uint8_t { this_run, another_run, unknown };
 using OwnerOf = std::function<Owner(const RunDescription&)>;
 
-/// A new folder for a spare checkpoint in `place`. None if it cannot be made or would later not count as this user's,
-/// as on a file server that maps root to another user. UnreadableError if that is unknown.
+/// Creates a folder for a spare checkpoint in `place`. Returns none if that fails, or if the folder would belong to
+/// another user, as on a file server that maps root. Throws UnreadableError if that cannot be determined.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
-/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless home has a whole
-/// checkpoint as new. Then removes spares no newer than the newest whole checkpoint at home. A spare that fails
-/// verification or has an unknown owner stays, with a warning, and the next older one is tried. InputError if the
-/// system gives no answer or the copy finds no room; nothing is removed then. Run by one process at a time.
+/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless `home` has an
+/// intact checkpoint that is at least as new. Then removes spares that are not newer than the newest intact checkpoint
+/// in `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next older one is
+/// tried. Throws InputError if the system reports an error or the disk is full; nothing is removed then. Call it from
+/// one process at a time.
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls);
 

@@ -1,6 +1,6 @@
 #pragma once
 // StateShares: decides which rank writes which states. Ranks with the same states (stage 0, replicas of hybrid
-// sharding) write an equal part each. A save therefore takes 1/N of the time at every stage.
+// sharding) each write an equal part. A save therefore takes 1/N of the time at every stage.
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace zero {
 
 /// Numbers per tensor or per run, equal on all ranks, kept by an optimizer or by the model's owner.
 struct SavedStatistic {
-  std::string name;   // "row_var:model.layers.0.mlp.up_proj.weight", of the run "d:"
+  std::string name;   // "row_var:model.layers.0.mlp.up_proj.weight"; for the whole run "d:"
   at::Tensor values;  // flat, on any device
   bool required = true;
 
@@ -20,7 +20,7 @@ struct SavedStatistic {
 };
 std::vector<SavedStatistic> saved_statistics(ModelStates& model);
 
-/// The frozen groups that checkpoints hold, and the single array saved for each.
+/// The frozen groups that checkpoints hold, and the name of the single array saved for each.
 std::vector<ParameterGroup*> saved_frozen(ModelStates& model);
 StateSpec frozen_state(const ParameterGroup& group);
 
@@ -33,26 +33,26 @@ inline constexpr const char *value_prefix = "value:", *value_state = "value";
 /// of slices has a part for each rank of the tensor axis.
 struct SavedPart {
   ParameterGroup* group = nullptr;
-  StateShard* shard = nullptr;  // null: of a frozen group
-  int slice = 0;                // the rank of the tensor axis whose slices they are; 0 for whole parameters
-  FlatLayout flat;              // of that rank
+  StateShard* shard = nullptr;  // null: the group is frozen
+  int slice = 0;                // rank of the tensor axis that holds these slices; 0 for whole parameters
+  FlatLayout flat;              // the layout on that rank
   std::optional<StateLayout> layout = {};
 
-  /// True if a rank at this place of the mesh holds a share of it.
+  /// Returns true if this rank of the mesh holds a share of the part.
   bool is_held_by(int rank, const MeshShape& mesh) const {
     return mesh.index(rank, MeshAxis::pipeline) == group->spec().stage &&
            (!group->spec().cut || mesh.index(rank, MeshAxis::tensor) == slice);
   }
 };
-/// In the order of a manifest's groups.
+/// Returns the parts in the order of a manifest's groups.
 std::vector<SavedPart> saved_parts(ModelStates& model);
 
-/// The groups of a manifest. Per model: one for each optimizer of each trained group, in order, one for each saved
-/// frozen group (each as saved_parts() has them), one for each statistic. Then one for each shared array and each
-/// value.
+/// Returns the groups of a manifest. A model has one for each optimizer of each trained group and one for each saved
+/// frozen group, both as in saved_parts(). One for each statistic follows. Shared arrays and values come last, with a
+/// group each.
 std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
 
-/// The sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.
+/// Returns the sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.
 std::vector<std::vector<ShardSection>> sections_of_ranks(const CheckpointModels& of);
 
 /// Bytes of each rank's shard file, by rank.

@@ -36,7 +36,7 @@ std::string divisors_of(int number) {
   return divisors;
 }
 
-/// Replicas sum what sharding groups have summed, which is one tree only if both are powers of two.
+/// Replicas add up the sums of sharding groups. The two sums form one tree only if both numbers are powers of two.
 void check_reproducible(const Config& config, const MeshShape& mesh) {
   if (!config.job.over_ranks()) return;
   if (!config.training.global_batch_size)
@@ -52,7 +52,7 @@ void check_reproducible(const Config& config, const MeshShape& mesh) {
 
 namespace {
 
-/// The sizes of [parallel] that are not 1.
+/// The degrees of [parallel] that are not 1.
 struct AxisSizes {
   std::vector<std::pair<std::string, int>> given;
 
@@ -61,7 +61,7 @@ struct AxisSizes {
                                       std::pair("pipeline", parallel.pipeline)})
       if (ranks > 1) given.emplace_back(name, int(ranks));
   }
-  /// " x tensor x context = 8", behind the first one's name; empty for one alone.
+  /// Returns " x tensor x context = 8", to follow the first axis's name; empty for a single axis.
   std::string product() const {
     if (given.size() < 2) return "";
     std::string names;
@@ -74,7 +74,7 @@ struct AxisSizes {
   }
 };
 
-/// Refuses a number of micro-batches that the pipeline's schedule does not take.
+/// Throws InputError if the pipeline's schedule does not support the number of micro-batches.
 void check_micro_batches(const Config& config, std::int64_t micro_batches) {
   const std::int64_t stages = config.parallel.pipeline;
   if (stages == 1 || config.parallel.schedule != "interleaved" || micro_batches % stages == 0) return;
@@ -108,7 +108,7 @@ MeshShape mesh_of(const Config& config, int ranks) {
                           ": must divide the number of ranks, ", ranks, ": ", divisors_of(ranks), "; or start ",
                           below ? text(below, " or ") : "", below + product, " ranks"));
   }
-  const int together = int(product), copies = ranks / together;  // of the whole model's computation
+  const int together = int(product), copies = ranks / together;  // number of copies of the whole model
   const std::int64_t degree = config.zero.shard_degree;
   if (degree > 0 && copies % degree != 0)
     throw InputError(text(config.where("zero.shard_degree"), ": must divide the number of ranks",

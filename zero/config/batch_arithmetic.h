@@ -7,20 +7,21 @@
 
 namespace zero {
 
-/// The mesh of a run's ranks: sharding groups, each with one copy of the states, their replicas, and the ranks that
-/// share tensors, tokens and units. InputError if those of [parallel] or zero.shard_degree do not divide the ranks.
+/// Returns the mesh of a run's ranks: sharding groups with one copy of the states each, replicas, and the ranks that
+/// share tensors, tokens and units. Throws InputError if a degree in [parallel] or zero.shard_degree does not divide
+/// the ranks.
 MeshShape mesh_of(const Config& config, int ranks);
 
 struct BatchArithmetic {
   MeshShape mesh;
-  int ranks = 1;                       // that read different rows
+  int ranks = 1;                       // number of ranks that read different rows
   std::int64_t local_batch_size = 1;   // sequences in a rank's micro-batch; job.reproducible_rows if that is set
   std::int64_t global_batch_size = 1;  // sequences in a step, over all ranks
   std::int64_t accumulation = 1;       // micro-batches per rank and step
 
-  /// For a job of `ranks`. Throws InputError as mesh_of(), and if the global batch is no multiple of local batch x
-  /// ranks. Also throws for micro-batches or a stage that a pipeline does not take, and if sums over `ranks` cannot
-  /// equal those over other numbers of ranks. The message names numbers that work.
+  /// Makes the division for a job of `ranks`. Throws InputError as mesh_of() does, and if the global batch is not a
+  /// multiple of local batch x ranks. Also throws if a pipeline does not support the number of micro-batches or the
+  /// ZeRO stage, or if reproducible sums do not support this number of ranks. The message names values that work.
   static BatchArithmetic of(const Config& config, int ranks);
 
   /// For example "global batch 32 = 2 ranks x 4 micro-batches x 4 sequences".

@@ -50,7 +50,7 @@ std::string formatted(const toml::node& node) {
   return out.str();
 }
 
-// The shortest numbers that read back equal.
+// Writes numbers with the fewest digits that read back equal.
 std::string toml_of(const toml::node& node) {
   if (const auto number = node.value_exact<double>(); number && std::isfinite(*number)) return toml_text(*number);
   if (!node.is_array() || node.as_array()->empty()) return formatted<toml::toml_formatter>(node);
@@ -92,15 +92,16 @@ std::string with_article(const std::string& type) {
   return (type[0] == 'i' ? "an " : "a ") + type;
 }
 
-// Gives "be between 0 and 1" or "not be empty".
+// Returns "be between 0 and 1" or "not be empty".
 std::string be(const std::string& rule) { return rule.starts_with("not ") ? "not be " + rule.substr(4) : "be " + rule; }
 
-// toml++ gives no double for an integer above 2^53.
+// toml++ does not convert an integer above 2^53 to double.
 double number_of(const toml::node& node) {
   return node.is_integer() ? static_cast<double>(*node.value_exact<std::int64_t>()) : *node.value_exact<double>();
 }
 
-// The node as a T, nullopt if it has another type. Integers count as numbers, a string as a list of one.
+// Returns the node as a T, or nullopt if it has another type. Integers count as numbers, and a string as a list with
+// one element.
 template <class T>
 std::optional<T> as(const toml::node& node) {
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
@@ -137,7 +138,7 @@ std::optional<Value> value_for(NumberPair, const toml::node& node) {
   return value_for(static_cast<std::array<double, 2>*>(nullptr), node);
 }
 
-// A NUL would cut the path off.
+// A NUL would truncate the path.
 bool has_nul(const Value& value) {
   const auto holds = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (auto* one = std::get_if<std::string>(&value)) return holds(*one);
@@ -239,7 +240,7 @@ class Reader {
     return first == std::string::npos ? "" : text.substr(first, last - first + 1);
   }
 
-  // Refuses "key=value" without a section; hints if the key belongs to another section or tool.
+  // Throws InputError for "key=value" without a section, with a hint if the key belongs to another section or tool.
   [[noreturn]] static void refuse_without_section(const std::string& pair, const std::string& place) {
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const std::string name = trimmed(pair.substr(0, equals)), home = section_with(name),
@@ -389,7 +390,7 @@ Config parse_config(std::string_view text, const std::string& source, const std:
   Reader reader(config, mistakes);
   reader.read_file(text);
   for (const std::string& pair : overrides) mistakes.allow([&] { reader.read_override(pair); });
-  mistakes.tell();  // other rules may fail only because of these mistakes
+  mistakes.tell();  // other checks may fail only because of these mistakes
   check_required(config, mistakes);
   mistakes.tell();
   settle_optimizer(config);

@@ -1,6 +1,6 @@
 #pragma once
-// Config: the settings of a run, from one TOML file and --set pairs. Fields are named as their keys, and initial values
-// are defaults. docs/configuration.md lists the rules, which come from the table in config_keys.cpp.
+// Config: the settings of a run, from one TOML file and --set pairs. Fields have their keys' names, and initial values
+// are defaults. docs/configuration.md lists the constraints, which come from the table in config_keys.cpp.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ struct JobConfig {
   std::string output_dir;              // required
   bool deterministic = false;          // GPU only; the CPU path always repeats bit for bit
   std::string reproducible = "none";   // none | ranks
-  std::int64_t reproducible_rows = 1;  // sequences computed and summed as one
+  std::int64_t reproducible_rows = 1;  // sequences computed and summed as one micro-batch
   std::string time_limit;              // a time span (base/time_span.h); empty: none
   bool over_ranks() const { return reproducible == "ranks"; }
   bool operator==(const JobConfig&) const = default;
@@ -63,10 +63,10 @@ struct TrainingConfig {
 };
 
 // The name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's.
-// Those of other optimizers come from their row.
+// The defaults of other optimizers come from their rows.
 struct OptimizerConfig : OptimizerOptions {
   std::string state_dtype = "fp32";   // fp32 | bf16
-  std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights
+  std::string master_dtype = "fp32";  // fp32 | split, for bf16 weights
   bool operator==(const OptimizerConfig&) const = default;
 };
 
@@ -107,14 +107,14 @@ struct CommConfig {
 struct CheckpointingConfig {  // [activation_checkpoint]
   std::string mode = "none";  // none | full | selective | attention
   std::int64_t every = 2;     // selective: every k-th block
-  std::string keep = "auto";  // outputs of norms and activations, for backward: auto | on | off
-  std::int64_t mlp_tokens = 0;  // of a tile of a block's MLP; 0: no tiles
+  std::string keep = "auto";  // keep outputs of norms and activations for backward: auto | on | off
+  std::int64_t mlp_tokens = 0;  // tokens in a tile of a block's MLP; 0: no tiles
   bool operator==(const CheckpointingConfig&) const = default;
 };
 
 struct OffloadConfig {
   std::string optimizer = "none";   // none | cpu | nvme
-  std::string parameters = "none";  // none | cpu | nvme, stage 3
+  std::string parameters = "none";  // none | cpu | nvme, at stage 3
   std::string activations = "none";  // none | cpu
   std::string nvme_dir;
   bool operator==(const OffloadConfig&) const = default;
@@ -138,9 +138,9 @@ struct LoraSection {  // PEFT's names; the section's presence enables it
 
 struct CheckpointConfig {
   std::int64_t interval = 0;  // steps; 0: none, unless a signal stops the run
-  double every_minutes = 0;   // 0: none by time
+  double every_minutes = 0;   // minutes between checkpoints; 0: none by time
   std::int64_t keep = 2;
-  bool asynchronous = false;          // the run waits only for a copy in memory
+  bool asynchronous = false;          // training waits only for a copy in memory
   std::string export_dtype = "auto";  // auto | fp32 | bf16 | fp16
   /// True if checkpoints are written at regular intervals.
   bool is_regular() const { return interval > 0 || every_minutes > 0; }
@@ -170,7 +170,7 @@ struct Config {
   MetricsConfig metrics;
 
   std::string source;  // name of the file, for messages
-  // The place of given keys: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
+  // The place where each given key was set: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
   std::map<std::string, std::string> origin;
 
   /// Sequences in a rank's micro-batch.
@@ -179,37 +179,38 @@ struct Config {
   /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// The start of a message about a key: place, key and value as given. For a default it is the file's name and
-  /// the key.
+  /// Returns the start of a message about a key: place, key and value as given. For a default, returns the file's name
+  /// and the key.
   std::string where(const std::string& key) const;
 
-  /// Compares values; their places do not count.
+  /// Compares values, not the places where they were set.
   bool operator==(const Config& other) const;
 };
 
-/// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else
-/// strings). Throws InputError that lists all independent mistakes with place, key, rule and remedy. Mistakes are TOML
-/// syntax, an unknown key, a wrong type, an invalid value, a missing key, and a contradiction. For an unknown key the
-/// message names the nearest known one, or the name here of another tool's key. Reads no other file.
+/// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value"; a value that is not TOML
+/// is a string). Throws InputError that lists all independent mistakes, each with place, key, constraint and remedy.
+/// Mistakes are TOML syntax errors, unknown keys, wrong types, invalid values, missing keys, and contradictions. For an
+/// unknown key the message names the nearest known key, or the key that corresponds to another tool's. Reads no other
+/// file.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// The same from text; messages call it `source`.
+/// Does the same for a text, which messages call `source`.
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {});
 
-/// Parses a text of [[optimizer.group]] tables, as groups_toml() writes it. Throws InputError.
+/// Parses [[optimizer.group]] tables as groups_toml() writes them. Throws InputError.
 std::vector<OptimizerGroup> parse_groups(const std::string& toml);
 
-/// Every key with its value as TOML, which parse_config() reads back to an equal Config.
+/// Returns every key with its value as TOML. parse_config() reads it back to an equal Config.
 std::string resolved_toml(const Config& config);
 
 /// Checks the keys that depend on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context. Refuses sizes that overflow 64 bits, or that no machine
-/// can hold.
+/// Throws InputError for a sequence longer than the model's context, and for sizes that overflow 64 bits or that no
+/// machine can hold.
 void validate_for_model(const Config& config, const ModelConfig& model);
 
-/// Refuses a warm-up longer than the run's `steps`; `why` says where that number comes from.
+/// Throws InputError for a warm-up longer than the run's `steps`; `why` says where that number comes from.
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
 
 /// A run needs the model's weights. An estimate needs only config.json, which model.path may name directly.

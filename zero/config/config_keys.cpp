@@ -42,7 +42,8 @@ Rule rule_of(const Bound& bound) { return number(bound.text, bound.accepts); }
 Rule at_least(int low) {
   return number("at least " + std::to_string(low), [low](double x) { return x >= low; });
 }
-// Bounds keep products and casts of whole numbers exact: a run's sequences, steps x global_batch_size, stay below 2^63.
+// Bounds keep products and casts of integers exact: a run's number of sequences, steps x global_batch_size, stays below
+// 2^63.
 Rule between(std::int64_t low, std::int64_t high) { return rule_of(bounds::between(low, high)); }
 Rule above_zero() { return rule_of(bounds::above_zero()); }
 Rule zero_or_more() { return rule_of(bounds::not_negative()); }
@@ -110,7 +111,7 @@ Field field_of(const RuleSetting& setting, OptimizerConfig& config) {
   return std::visit([&](auto at) -> Field { return &(config.*at); }, setting.fields.front().at);
 }
 
-// The default of a rule where it is not that of every rule; else empty.
+// Returns an optimizer's own default if it differs from the common default; otherwise empty.
 std::string own_default(const RuleSetting& setting, const OptimizerRow& row) {
   OptimizerConfig own, common;
   static_cast<RuleSettings&>(own) = row.defaults;
@@ -142,7 +143,7 @@ ConfigKey key_of(const RuleSetting& setting) {
           .may_change = setting.on_resume == OnResume::may_change};
 }
 
-// [optimizer]: what every rule takes stands before the types of states, what some take after them.
+// [optimizer]: keys of every optimizer come before the types of states, keys of only some optimizers after them.
 std::vector<ConfigKey> optimizer_keys() {
   using C = Config;
   using Optim = OptimizerConfig;

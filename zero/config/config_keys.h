@@ -1,7 +1,7 @@
 #pragma once
 // The table of all configuration keys. Parsing, checks, the resolved configuration and docs/configuration.md are loops
-// over it. A new key is a field in config.h and a row in config_keys.cpp. Keys of [optimizer] that rules read come from
-// zero/optim/rule_settings.inl.
+// over it. A new key is a field in config.h and a row in config_keys.cpp. Keys of [optimizer] that update rules read
+// come from zero/optim/rule_settings.inl.
 #include <array>
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ namespace zero {
 /// A given value in its key's type.
 using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::array<double, 2>>;
 
-/// Two fields that one key gives.
+/// Two fields that one key sets.
 struct NumberPair {
   double *first, *second;
 };
@@ -56,23 +56,24 @@ struct GroupKey {
 };
 const std::vector<GroupKey>& group_keys();
 
-/// Names in documentation order: sections, keys of a section (with `group` in [optimizer]), keys of a group.
+/// Names in documentation order: of sections, of a section's keys (including `group` in [optimizer]), of a group's
+/// keys.
 std::vector<std::string> section_names();
 std::vector<std::string> keys_of(const std::string& section);
 std::vector<std::string> group_key_names();
-/// The first section with a key of this name; empty: none.
+/// Returns the first section with a key of this name; empty if there is none.
 std::string section_with(const std::string& name);
 
 /// The type in words: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
 std::string type_name(const Field& field);
 
-/// The field's value; nullopt if an optional field is empty.
+/// Returns the field's value; nullopt if an optional field is empty.
 std::optional<Value> read_field(const Field& field);
 
 /// Stores a value of the field's type.
 void write_field(const Field& field, const Value& value);
 
-/// A value as TOML; reads back exactly equal.
+/// Returns a value as TOML, which reads back exactly equal.
 std::string toml_text(const Value& value);
 
 /// The text of docs/configuration.md.

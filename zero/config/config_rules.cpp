@@ -21,7 +21,7 @@ namespace {
   throw InputError(config.where(key) + ": " + rule);
 }
 
-// Refuses both and neither.
+// Throws InputError if both keys or neither is given.
 void exactly_one(const Config& config, const std::string& a, const std::string& b, const std::string& section) {
   const std::string first = section + "." + a, second = section + "." + b;
   const bool has_first = config.is_given(first), has_second = config.is_given(second);
@@ -150,7 +150,8 @@ void check_contradictions(const Config& config) {
   mistakes.tell();
 }
 
-/// Refuses a model whose file asks for dropout: training without it would silently give another result.
+/// Throws InputError for a model whose file specifies dropout, since training without it would silently give another
+/// result.
 void refuse_dropout(const Config& config, const ModelConfig& model) {
   if (model.dropout.empty()) return;
   std::string fields;
@@ -164,7 +165,7 @@ void refuse_dropout(const Config& config, const ModelConfig& model) {
 
 namespace {
 
-/// The stages that can share so many blocks, for messages.
+/// Returns the numbers of stages that can share this many blocks, for messages.
 std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
   if (blocks < 2 * chunks) return "no pipeline works";
   return blocks / chunks == 2 ? "2 stages work" : text("2 to ", blocks / chunks, " stages work");

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
   throw InputError(where_of(config, key, path) + " " + rule);
 }
 
-// If "TinyLlama/TinyLlama-1.1B" is no path here, it is probably a model on Hugging Face's hub.
+// If a name such as "TinyLlama/TinyLlama-1.1B" is not a path, it is probably a model on the Hugging Face hub.
 std::string hub_hint(const std::string& path) {
   const auto is_part = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
@@ -45,9 +45,9 @@ std::string hub_hint(const std::string& path) {
   return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
 }
 
-// The name in the same folder that a misspelt one probably means.
+// Returns the name in the same folder that a misspelt one probably means.
 std::string nearest_name(const std::string& path) {
-  constexpr std::size_t most = 10'000;  // names of a folder to compare
+  constexpr std::size_t most = 10'000;  // names in a folder to compare
   const fs::path folder = fs::path(path).parent_path();
   std::vector<std::string> names = names_in(folder.empty() ? "." : folder.string());
   if (names.size() > most) names.resize(most);
@@ -79,7 +79,7 @@ void need_directory(const Config& config, const std::string& key, const std::str
   if (!may_access(path, R_OK | X_OK)) refuse(config, key, path, "is a directory that you may not read");
 }
 
-// The output directory is created later. The nearest existing part of its path shows now if that will work.
+// The output directory is created later. The nearest existing parent folder shows whether that will work.
 void need_place_for(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
   fs::path part = fs::absolute(path, ignored);
@@ -121,7 +121,7 @@ void need_model(const Config& config, const std::string& key, const std::string&
     refuse(config, key, path, "has no config.json; it must be a Hugging Face model directory");
 }
 
-// An estimate needs config.json only, which may be named directly.
+// An estimate needs only config.json, which may be named directly.
 void need_model_sizes(const Config& config, const std::string& key, const std::string& path) {
   if (is_config_file(path))
     need_file(config, key, path);
@@ -137,7 +137,7 @@ void need_adapter(const Config& config, const std::string& key, const std::strin
            "has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
 }
 
-// Refuses a pattern that a shell would have expanded.
+// Throws InputError for a pattern that a shell would have expanded.
 void need_whole(const Config& config, const std::string& key, const std::string& path) {
   if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !is_there(path))
     throw InputError(config.where(key) + ": ~ and variables are not expanded; write the whole path");
@@ -149,7 +149,7 @@ void need_tokenizer(const Config& config, const std::string& key, const std::str
 
 }  // namespace
 
-// If a folder does not answer, waits for its first file only: data may be a thousand files.
+// If a folder's file system hangs, waits only for the first file, since data may be a thousand files.
 void check_files(const Config& config, FileNeed wanted) {
   Mistakes mistakes;
   std::set<fs::path> silent;

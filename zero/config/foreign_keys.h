@@ -15,9 +15,9 @@ struct ForeignKey {
 
 const std::vector<ForeignKey>& foreign_keys();
 
-/// For example "`learning_rate` (Hugging Face, ...) is `lr` in [optimizer]", with the conversion of the value. For a
-/// key without a counterpart, the reason. Empty for an unknown name. `section`: where it was found, empty at the top of
-/// a file. Ignores case and dashes.
+/// Returns for example "`learning_rate` (Hugging Face, ...) is `lr` in [optimizer]", with the conversion of the value.
+/// For a key without a counterpart, returns the reason; for an unknown name, an empty string. `section`: where the key
+/// was found, empty at the top of a file. Ignores case and dashes.
 std::string foreign_key_hint(const std::string& section, const std::string& name);
 
 /// A setting of other tools without a counterpart here.
@@ -30,11 +30,11 @@ struct AbsentKey {
 const std::vector<AbsentKey>& absent_keys();
 
 /// Ends a message about another tool's value: "; float16 is called \"fp16\" here". `rule` lists the key's valid values.
-/// Empty for other values.
+/// Returns an empty string for other values.
 std::string foreign_value_hint(const std::string& value, const std::string& rule);
 
-/// Recognises a text that is not TOML: JSON (DeepSpeed's by its keys) or YAML, and gives the names here of its first
-/// keys. Empty for other texts.
+/// Recognises JSON (DeepSpeed's by its keys) and YAML, and returns a hint with this project's names for the text's
+/// first keys. Returns an empty string for other texts.
 std::string foreign_text_hint(std::string_view text);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Mistakes: collects the errors of several checks and reports them together, so that users can fix all at once.
+// Mistakes: collects the errors of several checks and reports them together, so that users can fix them all at once.
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@ namespace zero {
 
 class Mistakes {
  public:
-  /// Runs a check. False if it threw InputError, whose message is kept; other exceptions propagate.
+  /// Runs a check. Returns false if the check threw InputError, whose message is kept; other exceptions propagate.
   bool allow(const std::function<void()>& check);
 
   bool none() const { return messages_.empty(); }
 
-  /// Throws one InputError if there are any: one message per line, at most ten.
+  /// If there are mistakes, throws one InputError with one message per line, at most ten.
   void tell() const;
 
  private:

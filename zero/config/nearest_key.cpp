@@ -20,7 +20,7 @@ int edit_distance(const std::string& a, const std::string& b) {
 }
 
 std::string nearest_key(const std::string& word, const std::vector<std::string>& known) {
-  if (word.size() > 100) return "";  // the table is quadratic, and no key is this long
+  if (word.size() > 100) return "";  // the algorithm is quadratic, and no key is this long
   std::string best;
   int best_distance = 0;
   for (const std::string& candidate : known) {

@@ -5,15 +5,15 @@
 
 namespace zero {
 
-/// The fewest insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal
-/// string alignment distance).
+/// Returns the smallest number of insertions, deletions, substitutions and swaps of adjacent letters that turn one word
+/// into the other (optimal string alignment distance).
 int edit_distance(const std::string& a, const std::string& b);
 
-/// The nearest of `known`, or the first of several equally near. Empty if more than half of the letters
+/// Returns the nearest of `known`, or the first if several are equally near. Empty if more than half of the letters
 /// differ.
 std::string nearest_key(const std::string& word, const std::vector<std::string>& known);
 
-/// Ends a message about an unknown word: "; the nearest is NAME; known are A, B". Omits the first half if none is
+/// Ends a message about an unknown word: "; the nearest is NAME; known are A, B". Omits the first half if no name is
 /// near.
 std::string choice_among(const std::string& word, const std::vector<std::string>& known);
 

@@ -15,7 +15,7 @@ const RuleSetting* setting_of(const std::string& key) {
   return nullptr;
 }
 
-/// Every optimizer knows what is no setting of a rule: its name, and the types of its states.
+/// Every optimizer accepts the keys that are not settings of an update rule: its name, and the types of its states.
 bool knows(const OptimizerRow& row, const std::string& key) {
   const RuleSetting* const setting = setting_of(key);
   return !setting || takes(row, *setting);
@@ -102,7 +102,7 @@ std::string groups_toml(const OptimizerConfig& config) {
 
 namespace {
 
-// ": lr 0.25 now, 0.5 then, optimizer none now, "lion" then"; empty where all agree.
+// ": lr 0.25 now, 0.5 then, optimizer none now, "lion" then"; empty if all agree.
 std::string difference(OptimizerGroup now, OptimizerGroup then) {
   std::string text;
   for (const GroupKey& key : group_keys()) {

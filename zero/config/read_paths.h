@@ -17,12 +17,12 @@ struct ReadPath {
 /// The inputs of a run: configuration, base model, adapter, data, tokenizer and chat template.
 std::vector<ReadPath> read_paths_of(const Config& config);
 
-/// The first input at or below `target`, with links resolved; for a folder, also the files in it,
-/// which may be links. A hard link to `target` counts too. InputError if a path cannot be
-/// inspected.
+/// Returns the first input at or below `target`, with links resolved. If an input is a folder, the files in it, which
+/// may be links, count too. A hard link to `target` also counts. Throws InputError if a path cannot be inspected.
 std::optional<ReadPath> first_read_of(const std::vector<ReadPath>& reads, const std::string& target);
 
-/// Refuses to write a safetensors file over an input or over a file of another kind. `where` starts the message.
+/// Throws InputError if a safetensors file would overwrite an input or a file of another kind. `where` starts the
+/// message.
 void check_tensor_file(const std::string& where, const std::string& path, const std::vector<ReadPath>& reads);
 
 }  // namespace zero

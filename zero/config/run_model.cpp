@@ -34,8 +34,8 @@ LoraOptions options_of(const LoraSection& section) {
   return options;
 }
 
-// True if both name the same projections. Either may use name endings, "all-linear", or, as PEFT stores them, full
-// names.
+// Returns true if both name the same projections. Either may use name endings, "all-linear", or, as PEFT stores them,
+// full names.
 bool target_alike(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
   if (given.target_modules == stored.target_modules) return true;
   const Model model = make_model(model_config_of(config));
@@ -63,7 +63,7 @@ void check_agreement(const Config& config, const LoraOptions& given, const LoraO
   must_agree("use_dora", given.use_dora == stored.use_dora, stored.use_dora);
 }
 
-// An error in the options names the line that set them, or the adapter's file.
+// If the options have an error, the message names the line that set them, or the adapter's file.
 LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config& config) {
   try {
     return add_lora(model, options);
@@ -77,7 +77,7 @@ LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config&
   }
 }
 
-// The smallest rank, over all adapters, that the weights' sides allow.
+// Returns the largest rank that the weights' dimensions allow in every adapter.
 std::int64_t useful_rank(Model& model) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (auto& unit : model.units)
@@ -144,8 +144,8 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
 
 namespace {
 
-/// A warning about a chat template of the configuration that replaces the model's own and writes conversations
-/// otherwise. Empty if there is none.
+/// Returns a warning if the configuration's chat template replaces the model's own and formats conversations
+/// differently; otherwise empty.
 std::string template_warning(const Config& config) {
   const std::string& choice = config.data.chat_template;
   if (choice.empty() || !any_holds_examples(config.data.train)) return "";
@@ -157,7 +157,7 @@ std::string template_warning(const Config& config) {
         config.where("data.chat_template"), ": \"", choice, "\" replaces the chat template of ", folder,
         ", which writes conversations otherwise; leave the key out (data.chat_template = \"\") to train with the "
         "model's own");
-  } catch (const InputError&) {  // refused where the data are opened
+  } catch (const InputError&) {  // reported when the data are opened
     return "";
   }
 }

@@ -15,26 +15,26 @@ namespace zero {
 
 struct RunModel {
   Model model;                            // whole, as files hold it
-  Model own;                              // the slices of this rank of the tensor axis; on an axis of one rank the same
+  Model own;                              // this rank's slices on the tensor axis; `model` if it has only one rank
   std::shared_ptr<WeightSource> weights;  // null if not requested
   std::optional<LoraOptions> lora;
-  std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters start by PiSSA
+  std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters are initialised by PiSSA
   std::shared_ptr<const AdapterContents> start;  // the adapter of lora.adapter; null if none
 };
 
-/// The options of [lora]; none without the section. With lora.adapter, its adapter_config.json decides. InputError if
-/// keys given in addition disagree with it.
+/// Returns the options of [lora]; none without the section. With lora.adapter, they come from its adapter_config.json.
+/// Throws InputError if other given keys disagree with that file.
 std::optional<LoraOptions> lora_options_of(const Config& config);
 
-/// The adapter of lora.adapter for the model, which may be adapted already; null if none. InputError if it cannot be
-/// trained further.
+/// Returns the adapter of lora.adapter for the model, which may be adapted already; null if there is none. Throws
+/// InputError if the adapter cannot be trained further.
 std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
-/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: of
-/// this rank along the tensor axis.
+/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: this
+/// rank's place along the tensor axis.
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights, SlicePlace place = {});
 
-/// Settings that may not be what the user meant, one sentence each.
+/// Returns warnings about settings that may not be what the user meant, one sentence each.
 std::vector<std::string> config_warnings(const Config& config, RunModel& run);
 
 }  // namespace zero

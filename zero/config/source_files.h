@@ -1,6 +1,6 @@
 #pragma once
 // Source files: the small files, apart from weights and data, that determine a run's result. A checkpoint records their
-// names and contents, so it cannot name a file that its maker has not read.
+// names and the hashes of their contents, so it cannot name a file that the run did not read.
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,15 +15,15 @@ struct SourceFile {
   std::string path;
 };
 
-/// The files that exist in a base model's directory, of a tokenizer (with settings and chat template) and in an
-/// adapter's directory. Each of these may be empty.
+/// Returns the files that exist in a base model's directory, those of a tokenizer (with settings and chat template) and
+/// those in an adapter's directory. Each argument may be empty.
 std::vector<SourceFile> source_files(const std::string& base, const TokenizerSource& tokenizer,
                                      const std::string& adapter);
 
 /// The source files of a run.
 std::vector<SourceFile> source_files_of(const Config& config);
 
-/// Their names and the SHA-256 of their contents. InputError if one cannot be read.
+/// Returns the files' names and the SHA-256 of their contents. Throws InputError if a file cannot be read.
 std::vector<std::pair<std::string, std::string>> source_marks(const std::vector<SourceFile>& files);
 
 }  // namespace zero

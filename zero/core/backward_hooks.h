@@ -1,18 +1,18 @@
 #pragma once
-// BackwardHooks: the points of a unit at which weights are unsharded and resharded, without module hooks. This file has
-// the two points of the backward.
+// BackwardHooks: the moments of a backward pass at which a unit's weights are unsharded and resharded. It works without
+// module hooks.
 //
 //   before_forward(i); x = enter_unit(x); y = body(x); y = exit_unit(y); after_forward(i)
 //
 // enter_unit and exit_unit are identities that autograd visits in reverse. The exit's backward runs before any gradient
-// of the unit is computed, and the entry's after all of them. The last trainable gradient would be too early a sign:
-// with frozen weights it is ready before they have served the input's gradient. The identities return views, so an
-// in-place write on a unit's output is an error instead of a silent loss of the exit.
+// of the unit is computed, and the entry's backward after all of them. The last trainable gradient would come too
+// early: it is ready before frozen weights have computed the input's gradient. The identities return views. An in-place
+// write to a unit's output is therefore an error, and cannot silently remove the exit.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
 
-/// Receives the two points of the backward pass, on the thread that runs it.
+/// Receives the two calls of the backward pass, on the thread that runs it.
 class BackwardHooks {
  public:
   virtual ~BackwardHooks() = default;
@@ -20,11 +20,11 @@ class BackwardHooks {
   virtual void after_backward(int unit) = 0;
 };
 
-/// Returns x for the unit to use. An x without gradient is returned as it is. after_backward is then not called, and
-/// the caller closes the unit when backward has returned. The hooks outlive the backward pass.
+/// Returns x for the unit to use. An x without gradient is returned unchanged. after_backward is then not called, and
+/// the caller closes the unit after backward has returned. The hooks must outlive the backward pass.
 at::Tensor enter_unit(const at::Tensor& x, BackwardHooks& hooks, int unit);
 
-/// Returns y for the next unit to use. Without gradient as above.
+/// Returns y for the next unit to use. A y without gradient is returned unchanged.
 at::Tensor exit_unit(const at::Tensor& y, BackwardHooks& hooks, int unit);
 
 }  // namespace zero

@@ -9,7 +9,7 @@ namespace zero {
 
 using Chain = std::vector<Unit*>;
 
-/// Embedding, blocks, head. The model outlives the chain.
+/// Returns embedding, blocks and head as a chain. The model must outlive the chain.
 inline Chain chain_of(const Model& model) {
   Chain chain;
   for (const auto& unit : model.units) chain.push_back(unit.get());

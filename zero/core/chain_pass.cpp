@@ -15,7 +15,7 @@
 
 namespace zero {
 
-// An exception ends the pass, which reshards the groups that are open by then.
+// An exception ends the pass, which reshards the groups that are open at that time.
 ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& input,
                      const Head& head)
     : run_(run),
@@ -36,7 +36,7 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
   groups_.under_way.push_back(this);
   auto ends = c10::make_scope_exit([this] { end(); });
   const CategoryScope scope(MemoryCategory::activations);
-  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // wait for the optimizer's new weights
   for (; spanning_open_ < spanning().size(); ++spanning_open_)
     spanning()[spanning_open_]->weights().unshard(Phase::forward);
   const int last = int(run.chain.size()) - 1;
@@ -47,7 +47,7 @@ ChainPass::ChainPass(const ChainRun& run, const ForwardContext& context, MicroBa
     x = enter_unit(x, *this, u);
     x = u == last && head ? head(*run.chain[u], x, context_) : run_unit(u, x);
     x = exit_unit(x, *this, u);
-    if (u < last) close(u);  // backward needs the last one first
+    if (u < last) close(u);  // backward needs the last unit first
     pause_between_units();
   }
   if (is_last_ && !head && at::GradMode::is_enabled() && context_.terms->sum().defined())
@@ -94,7 +94,7 @@ InputPlace ChainPass::place_of(int unit) {
   return {[this, unit](const at::Tensor& x) { kept_->keep(unit, x); }, [this, unit] { return kept_->take(unit); }};
 }
 
-// Weights that live elsewhere come to this rank while the unit before them computes.
+// Offloaded weights are brought in while the unit before them computes.
 void ChainPass::open(int unit, Phase phase) {
   if (open_[unit] > 0) return;
   const std::vector<ParameterGroup*>& groups = groups_.needed_by[unit];
@@ -120,7 +120,7 @@ void ChainPass::close_units() {
   for (const auto& group : groups_.groups) group->weights().cancel_prefetch();
 }
 
-// A pass keeps the last unit open until its backward, and there are buffers for one such unit.
+// A pass keeps the last unit open until its backward, and there are buffers for only one such unit.
 void ChainPass::close_others() {
   for (WeightUser* other : groups_.under_way)
     if (other != this) other->pause();
@@ -185,18 +185,18 @@ void ChainPass::run_backward(double scale, const at::Tensor& of_result) {
   close_others();
   for (ParameterGroup* group : trained()) group->expect_gradients(micro_);
   if (is_last_) {
-    // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
+    // If the loss is not finite, the scale becomes NaN. Then no gradient is finite on any rank over which it is summed.
     const at::Tensor gradient = result_.detach().mul(0).add_(scale);
     context_.terms->begin_backward(gradient);
     result_.backward(gradient);
   } else if (of_result.defined()) {
     const at::ScalarType wide = at::toOpMathType(result_.scalar_type());
-    const at::Tensor& terms = context_.terms->sum();  // one that is not finite spoils the gradients
+    const at::Tensor& terms = context_.terms->sum();  // a term that is not finite makes the gradients non-finite
     context_.terms->begin_backward(terms.defined() ? terms.to(wide).mul(0).add_(scale)
                                                    : at::full({}, scale, result_.options().dtype(wide)));
     result_.backward(of_result);
   }
-  // Units whose input carries no gradient are not told by autograd that they are done.
+  // Autograd does not call the exit of units whose input has no gradient.
   for (int u = run_.units.end - 1; u >= run_.units.begin; --u) after_backward(u);
   for (ParameterGroup* group : spanning())
     if (group->spec().trainable) group->reduce_gradients(micro_);

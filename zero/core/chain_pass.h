@@ -1,7 +1,7 @@
 #pragma once
-// ChainPass: the way of one micro-batch through a chain of units, or one run of it, forward and back. It gathers each
-// unit's weights before they are used, reshards them afterwards, and hands gradients to their groups. Several passes
-// may be under way, each with a context of its own.
+// ChainPass: takes one micro-batch forward and backward through a chain of units, or through one run of the chain. It
+// gathers each unit's weights before they are used, reshards them afterwards, and hands gradients to their groups.
+// Several passes may be in progress, each with its own context.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -19,20 +19,20 @@ namespace zero {
 struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
-  bool keep_inputs = false;          // outputs of norms and activations are kept for backward, not computed again
-  std::int64_t mlp_tokens = 0;       // MLPs take so many tokens at a time, and run each tile again; 0: all
+  bool keep_inputs = false;          // backward uses kept outputs of norms and activations instead of recomputing them
+  std::int64_t mlp_tokens = 0;       // tokens that MLPs process at a time; backward recomputes each tile. 0: all
   bool inputs_on_host = false;       // inputs of recomputed blocks wait in host memory
 
   auto operator<=>(const KeptOptions&) const = default;
 };
 
-/// A run of a chain's units, all of them or those of a pipeline's stage, with the groups of its units.
+/// A run of a chain's units with their groups: all units, or some that belong to one pipeline stage.
 struct ChainRun : KeptOptions {
   Chain chain;  // all units
   UnitGroups& groups;
   UnitRun units;
-  int index = 0;                             // among the runs of the chain
-  std::function<void()> between_units = {};  // called between the computations of units; may be empty
+  int index = 0;                             // of this run among the chain's runs
+  std::function<void()> between_units = {};  // called between units' computations; may be empty
 
   bool is_first() const { return units.begin == 0; }
   bool is_last() const { return units.end == int(chain.size()); }
@@ -40,33 +40,33 @@ struct ChainRun : KeptOptions {
 
 class ChainPass final : private BackwardHooks, private WeightUser {
  public:
-  /// Computes the result from the last unit's input. `context`: the pass's own.
+  /// Computes the result from the last unit's input. `context`: that of the pass.
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
-  /// Runs forward. Other passes that are under way reshard their weights, and gather them again for their backward. The
-  /// batch of the context must outlive the pass, and so must `run` until end(). `x`: what the run before this one gave,
-  /// a leaf; undefined for the first run. `head` runs instead of the chain's last unit's forward. Collective.
+  /// Runs forward. Other passes in progress reshard their weights, and gather them again for their backward. The
+  /// context's batch must outlive the pass, and `run` must live until end(). `x`: the previous run's result, as a leaf;
+  /// undefined for the first run. `head` replaces the forward of the chain's last unit. Collective.
   ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& x = {},
             const Head& head = {});
-  /// Reshards what is open, also if backward never came.
+  /// Reshards all units that are still unsharded, even if backward never ran.
   ~ChainPass() override;
   ChainPass(const ChainPass&) = delete;
   ChainPass& operator=(const ChainPass&) = delete;
 
-  /// The last run gives the loss summed over the batch (not averaged) with the terms that its units added, a scalar
-  /// that requires grad; or the result of `head`. If autograd is off, the loss comes without the terms. Another run
-  /// gives the input of the next one.
+  /// For the last run: the result of `head`, or the loss, a scalar that requires grad. The loss is summed over the
+  /// batch, not averaged, and includes the terms that the run's units added. If autograd is off, the loss lacks those
+  /// terms. For any other run: the next run's input.
   const at::Tensor& result() const { return result_; }
-  /// The loss of this run's units, [] without gradient. The last run gives result(), another one the sum of its terms,
-  /// undefined if there are none.
+  /// Returns the loss of this run's units, [] without gradient. For the last run this is result(), for any other run
+  /// the sum of its terms; undefined if there are none.
   at::Tensor loss() const { return is_last_ ? result_.detach() : context_.terms->sum(); }
-  /// The figures that the loss and its terms report.
+  /// The metrics that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }
-  /// Adds the gradients of scale x loss to those of the step, and reduces them as the stage wants it. If the loss is
-  /// not finite, the gradients are not either: the step's norm then shows it on all ranks. Call it once, before weights
-  /// change, and in the order of the step's micro-batches: first ... last. The result's graph must not be used
-  /// otherwise, since its nodes call this pass. `of_result`: the gradient of the result, for another run than the last;
-  /// undefined if the result has none. Collective.
+  /// Adds the gradients of scale x loss to those of the step, and reduces them as the ZeRO stage requires. If the loss
+  /// is not finite, neither are the gradients, and the step's norm shows it on all ranks. Call it once per pass, before
+  /// weights change, in the order of the step's micro-batches. The result's graph must not be used in any other way,
+  /// since its nodes call this pass. `of_result`: the gradient of the result, for all runs but the last; undefined if
+  /// the result has none. Collective.
   void backward(double scale, const at::Tensor& of_result = {});
 
  private:
@@ -100,8 +100,8 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   ForwardContext context_;
   MicroBatch micro_;
   at::Tensor result_;
-  std::vector<std::size_t> open_;   // by unit: how many of its groups are unsharded, in their order
-  std::size_t spanning_open_ = 0;   // of the groups that span the run
+  std::vector<std::size_t> open_;   // by unit: how many of its groups, in order, are unsharded
+  std::size_t spanning_open_ = 0;   // the same for groups that span the run
   std::vector<bool> is_collected_;  // by unit
   std::optional<KeptInputs> kept_;  // the inputs of recomputed units, if they wait in host memory
 };

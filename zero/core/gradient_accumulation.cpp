@@ -17,7 +17,7 @@ at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, doub
       at::zeros({in_order ? micro_batches : 1}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
   Batch batch;
   for (std::int64_t a = 0; a < micro_batches; ++a) {
-    batch = {};  // two are never held
+    batch = {};  // so that two are never held at once
     ForwardContext context = context_of(a, batch);
     context.gradient_scale = scale;
     ChainPass pass(engine.chain_run(), context, {a == 0, a + 1 == micro_batches});

@@ -14,7 +14,7 @@ constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any ty
 
 GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const LayoutOptions& options) {
   const int shards = spec.cut ? options.shards_of_cut : options.shards;
-  // A group that one rank has alone lies whole.
+  // A group that only one rank holds is not sharded.
   const ShardPlan plan = shards == 1 && !options.stores_weights ? ShardPlan::for_stage(0) : options.plan;
   const auto tensors = specs_of(units, spec);
   const bool coded = quantizes(spec, int(units.size())) && options.frozen.changes(tensors, options.precision.compute);
@@ -28,13 +28,13 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
   group.states = plan.optimizer;
   if (spec.trainable && options.summed_in_order > 0) {
     group.in_turns = !std::has_single_bit(unsigned(shards));
-    // One is summed over ranks where it lies, which is no other tree.
+    // A single micro-batch is summed over ranks in place, which gives the same tree.
     const std::int64_t vectors = options.summed_in_order * (group.in_turns ? shards : 1);
     if (vectors > 1) group.rungs = SumLadder::rungs(vectors) - int(group.gradient == Placement::sharded);
   }
   const bool sharded = group.weights == Placement::sharded;
   if (coded) {
-    // Whole codes are read by everybody, and nobody updates them.
+    // Unsharded codes are the same on all ranks, and are never updated.
     if (!sharded) group.states = Placement::resident;
     group.format = options.frozen.make(group.flat, sharded ? shards : 1, options.precision.compute, options.device);
   } else {
@@ -95,7 +95,7 @@ BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& gro
   if (wire > 0) sizes.gather.insert(sizes.gather.end(), depth, wire);
   if (borrowing > 0) sizes.gather.push_back(borrowing);
   if (reduced > 0) sizes.reduce.insert(sizes.reduce.end(), depth, reduced);
-  if (in_turns > 0) sizes.reduce.push_back(in_turns);  // the parts of all ranks
+  if (in_turns > 0) sizes.reduce.push_back(in_turns);  // for the parts of all ranks
   return sizes;
 }
 
@@ -110,7 +110,7 @@ BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open
     std::sort(bytes.begin(), bytes.end(), std::greater<>());
     bytes.resize(std::min(bytes.size(), count));
   };
-  std::vector<std::int64_t> smaller;  // of units with two groups: trained and frozen
+  std::vector<std::int64_t> smaller;  // for units with two groups, trained and frozen
   for (auto& [unit, bytes] : of_units) {
     std::sort(bytes.begin(), bytes.end(), std::greater<>());
     sizes.gather.push_back(bytes.front());

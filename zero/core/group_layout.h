@@ -1,6 +1,6 @@
 #pragma once
 // GroupLayout: the flat vector of one group, its parts on the ranks, and the format of its weights. The layouts of all
-// groups tell what an engine will allocate, before it does.
+// groups determine what an engine will allocate.
 #include <memory>
 
 #include "zero/core/buffers/flat_layout.h"
@@ -18,16 +18,16 @@ struct GroupLayout {
   std::shared_ptr<const WireFormat> format;  // of the weights
   Precision precision;
   Placement weights = Placement::resident, gradient = Placement::resident, states = Placement::resident;
-  int rungs = 0;          // vectors of a shard's length in which gradients are summed in order, beside what is at rest
-  bool in_turns = false;  // sums in order over ranks that are no power of two: their parts are added one by one
+  int rungs = 0;          // shard-length vectors for summing gradients in order, in addition to the gradient at rest
+  bool in_turns = false;  // sums in order over a number of ranks that is not a power of two: parts are added one by one
 
   bool comes_and_goes() const { return weights == Placement::sharded || !format->is_plain(); }
-  /// The elements whose states the rank at that place holds.
+  /// Returns the elements whose states are held by the rank at this index.
   FlatRange own(int place) const;
-  /// Bytes of the whole vector of weights, and of the codes that are gathered and decoded into it; 0: none.
+  /// Bytes of the full vector of weights, and of the codes that are gathered and decoded into it; 0: none.
   std::int64_t full_bytes() const { return flat.numel() * std::int64_t(c10::elementSize(precision.compute)); }
   std::int64_t wire_bytes() const;
-  /// Sizes of a trained group's gradient: elements at rest, and bytes of the vector that is summed over ranks.
+  /// Sizes of a trained group's gradient: its elements at rest, and the bytes of the vector that is summed over ranks.
   std::int64_t gradient_numel() const;
   std::int64_t rest_gradient_bytes() const {
     return gradient_numel() * std::int64_t(c10::elementSize(precision.gradient));
@@ -39,14 +39,14 @@ struct GroupLayout {
 struct LayoutOptions {
   ShardPlan plan;
   Precision precision;
-  int shards = 1;               // that whole parameters are divided into
-  int shards_of_cut = 1;        // the same of slices
-  bool stores_weights = false;  // elsewhere than in memory
+  int shards = 1;               // into which whole parameters are divided
+  int shards_of_cut = 1;        // the same for slices
+  bool stores_weights = false;  // outside of memory
   bool keep_frozen = false;
   FrozenFormat frozen = {};
-  std::int64_t grain = 1;            // elements of a trained tensor that may not be parted
-  std::int64_t summed_in_order = 0;  // micro-batches of a step; 0: as is fastest
-  at::Device device = at::kCPU;      // that decodes
+  std::int64_t grain = 1;            // elements of a trained tensor that must stay together
+  std::int64_t summed_in_order = 0;  // micro-batches of a step; 0: not in order
+  at::Device device = at::kCPU;      // where weights are decoded
   UnitOrder order = UnitOrder::chain;
   std::vector<UnitRun> runs = {};  // as in StatesOptions
 };
@@ -54,17 +54,17 @@ struct LayoutOptions {
 /// Returns the layouts of all groups, in their order.
 std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& options);
 
-/// Bytes of each buffer that whole vectors pass through. Buffers for gathering exist if weights are gathered on use,
-/// those for reducing if gradients are divided.
+/// Bytes of each buffer for full vectors. Gather buffers exist if weights are gathered on use, reduce buffers if
+/// gradients are sharded.
 struct BufferSizes {
   std::vector<std::int64_t> gather, reduce;
 };
 
-/// Returns the buffers of a chain. One unit is open at any moment, with the groups that it borrows from and those that
-/// span the model. With `overlap` the next unit is on its way too, and so are the gradients of the last one.
+/// Returns the buffers of a chain. One unit is open at a time, with the groups that it borrows from and those that span
+/// the model. With `overlap`, the next unit's weights and the previous unit's gradients are in flight too.
 BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap);
-/// Returns the buffers for units in any order. Any `open` of them may be open with all their groups, and with `overlap`
-/// one more group is on its way.
+/// Returns the buffers for units in any order. Up to `open` units may be open with all their groups. With `overlap`,
+/// one more group is in flight.
 BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap);
 
 }  // namespace zero

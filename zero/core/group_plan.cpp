@@ -6,7 +6,7 @@ namespace zero {
 
 namespace {
 
-/// Parameters of one trainability: whole ones and slices.
+/// Parameters that are all trained or all frozen: whole ones and slices.
 struct Members {
   GroupSpec whole, cut;
 

@@ -1,6 +1,6 @@
 #pragma once
-// GroupPlan: which parameters of a model travel together. A group has one trainability, and is gathered, reduced and
-// updated as one flat vector.
+// GroupPlan: which parameters of a model travel together. A group is either trained or frozen, and is gathered, reduced
+// and updated as one flat vector.
 #include <vector>
 
 #include "models/parameter_unit.h"
@@ -9,14 +9,15 @@ namespace zero {
 
 using Units = std::vector<ParameterUnit*>;
 
-/// How units follow each other: one after the other, as a chain's do, or as somebody else's program wants it.
+/// The order in which units are used: one after the other as in a chain, or any order that the caller's program
+/// chooses.
 enum class UnitOrder : std::uint8_t { chain, any };
 
-/// Consecutive units [begin, end) that a micro-batch passes on one rank of the pipeline axis (torchtitan: a stage, if a
-/// rank has several, a model chunk).
+/// Consecutive units [begin, end) that a micro-batch passes through on one rank of the pipeline axis. torchtitan calls
+/// it a stage, or a model chunk if a rank has several.
 struct UnitRun {
   int begin = 0, end = 0;
-  int stage = 0;  // the place of that rank along the axis
+  int stage = 0;  // index of that rank along the axis
 
   bool has(int unit) const { return unit >= begin && unit < end; }
   bool operator==(const UnitRun&) const = default;
@@ -33,24 +34,25 @@ struct ParameterRef {
 struct GroupSpec {
   std::vector<ParameterRef> members;
   bool trainable = true;
-  int unit = -1;     // the unit that it belongs to; -1: it spans the units of its run
-  bool cut = false;  // its tensors are slices of the tensor axis, so fewer ranks share them than whole ones
+  int unit = -1;     // unit that the group belongs to; -1: the group spans the units of its run
+  bool cut = false;  // its tensors are slices along the tensor axis, which fewer ranks share than whole tensors
   int run = 0;       // the run of its units
-  int stage = 0;     // the place along the pipeline axis of the ranks that hold it
+  int stage = 0;     // index along the pipeline axis of the ranks that hold the group
 
   bool spans_model() const { return unit < 0; }
 };
 
-/// A unit's frozen parameters are one group, and so are its trainable ones; slices are groups of their own. In a chain,
-/// trainable parameters of partly frozen units (adapters) are tiny. Those of all units of a run make one group, so that
-/// they are gathered once and reduced once a step. `runs`: all units in order; empty: one run.
+/// A unit's frozen parameters form one group, and its trainable parameters another. Slices form groups of their own. In
+/// a chain, trainable parameters of partly frozen units (adapters) are tiny. Those of all units of a run form one
+/// group, which is gathered once and reduced once per step. `runs`: all units in order; empty: one run.
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain,
                                    const std::vector<UnitRun>& runs = {});
 
-/// True if a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.
+/// Returns true if a group belongs to a block, so that its frozen weights may be quantised. Embedding and head are
+/// never quantised.
 bool quantizes(const GroupSpec& spec, int units);
 
-/// The tensors of each member, in order: what a FlatLayout is made of.
+/// Returns the tensors of each member, in order, for a FlatLayout.
 std::vector<std::vector<TensorSpec>> specs_of(const Units& units, const GroupSpec& group);
 
 }  // namespace zero

@@ -29,7 +29,7 @@ void HostUpdate::take_weights(const at::Tensor& weights) {
 }
 
 const at::Tensor& HostUpdate::begin(const at::Tensor& own) const {
-  sent_.wait_on_host();  // for nothing where nothing travels
+  sent_.wait_on_host();  // returns at once if nothing is copied
   return weights_.defined() ? weights_ : own;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// HostUpdate: the way to states on the host and back, for weights on a device (ZeRO-Offload, Ren et al. 2021). The
-// gradient is sent as soon as it is summed, while backward goes on. The new weights travel while the next group is
-// updated. Where states live next to the weights, nothing travels, and tensors are passed on as they are.
+// HostUpdate: copies gradients to the host and new weights back, for weights on a device whose states are on the host
+// (ZeRO-Offload, Ren et al. 2021). The gradient is sent as soon as it is summed, while backward continues. The new
+// weights are copied while the next group is updated. If states are on the same device as the weights, nothing is
+// copied.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -15,29 +16,30 @@ class HostUpdate {
  public:
   struct Shape {
     std::int64_t numel = 0;                                     // of the own part
-    std::optional<at::ScalarType> gradient = {}, weights = {};  // none: it lives where the states do
+    std::optional<at::ScalarType> gradient = {}, weights = {};  // none: already where the states are
 
     std::int64_t bytes() const;
   };
-  /// Buffers of the shape in page-locked memory.
+  /// Allocates page-locked buffers of this shape.
   HostUpdate(const Shape& shape, at::Device device);
 
-  /// The current stream begins to send the gradient, [numel] on the device. It must stay as it is until begin().
+  /// The current stream starts to send the gradient, [numel] on the device. The gradient must not change until begin().
   void send(const at::Tensor& gradient);
 
-  /// Sets the weights that the first update starts from, if they are their own master. [numel] on the device.
+  /// Sets the weights from which the first update starts, if they are their own master. [numel] on the device.
   void take_weights(const at::Tensor& weights);
 
-  /// Begins an update: waits for the gradient. Returns the weights where the states are, given the device's own.
+  /// Begins an update: waits for the gradient. Returns the copy of the weights that is next to the states. `own`: the
+  /// weights on the device.
   const at::Tensor& begin(const at::Tensor& own) const;
-  /// Ends an update that wrote weights: the current stream begins to bring them to the device's own.
+  /// Ends an update that wrote weights: the current stream starts to copy them to `own`, the weights on the device.
   void finish(const at::Tensor& own) const;
 
-  /// The gradient where an update reads it, given the device's own.
+  /// Returns the copy of the gradient that an update reads. `own`: the gradient on the device.
   const at::Tensor& gradient(const at::Tensor& own) const { return gradient_.defined() ? gradient_ : own; }
 
  private:
-  at::Tensor gradient_, weights_;  // undefined: nothing travels
+  at::Tensor gradient_, weights_;  // undefined: nothing is copied
   Event sent_;
 };
 

@@ -45,12 +45,12 @@ KeptInputs::~KeptInputs() {
       if (input.arriving.defined()) input.copied.wait();
       if (input.host.defined()) home_.buffers.give_back(std::move(input.host), std::move(input.copied));
     }
-  } catch (const std::exception& error) {  // of the device, which was raised elsewhere
+  } catch (const std::exception& error) {  // a device error that was raised elsewhere
     log_error(std::string("a pass could not let go of its inputs: ") + error.what());
   }
 }
 
-// The memory of a tensor goes back to the current stream, which therefore waits for the copy first.
+// The freed memory of a tensor may be reused by the current stream, which must therefore wait for the copy first.
 void KeptInputs::let_go(std::size_t most) {
   while (leaving_.size() > most) {
     Input& input = inputs_[std::size_t(leaving_.front())];

@@ -1,7 +1,8 @@
 #pragma once
-// KeptInputs: the inputs of recomputed units of one pass, in host memory between forward and backward (activation
-// offload: Chen et al. 2016's checkpoints, moved out as in ZeRO-Infinity, Rajbhandari et al. 2021). Copies run on a
-// stream of their own. Two inputs at most are on their way out, and backward fetches two units ahead.
+// KeptInputs: keeps one pass's inputs of recomputed units in host memory between forward and backward (activation
+// offload). The inputs are the checkpoints of Chen et al. 2016, moved to the host as in ZeRO-Infinity (Rajbhandari et
+// al. 2021). Copies run on a stream of their own. At most two inputs are being copied out at a time, and backward
+// fetches two units ahead.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace zero {
 
-/// Page-locked buffers in host memory, which passes take and give back. For Meta tensors buffers that only count.
+/// Page-locked buffers in host memory, which passes take and give back. For Meta tensors, buffers have no memory and
+/// are only counted.
 class HostBuffers {
  public:
   explicit HostBuffers(at::Device device) : device_(device) {}
@@ -36,33 +38,33 @@ class HostBuffers {
   std::int64_t bytes_ = 0;
 };
 
-/// The engine's part, shared by its passes.
+/// Buffers and stream of the engine, shared by its passes.
 struct InputHome {
   explicit InputHome(at::Device device) : buffers(device), copies(device) {}
 
   HostBuffers buffers;
-  SideStream copies;  // one, so that a buffer is read before it is written again
+  SideStream copies;  // a single stream, so that a buffer is read before it is rewritten
 };
 
 class KeptInputs {
  public:
-  /// `units`: of the chain. The home outlives it.
+  /// `units`: the chain's number of units. The home must outlive this object.
   KeptInputs(InputHome& home, int units) : home_(home), inputs_(std::size_t(units)) {}
-  /// Gives back the buffers, also of inputs that nobody took.
+  /// Gives back the buffers, including those of inputs that were never taken.
   ~KeptInputs();
   KeptInputs(const KeptInputs&) = delete;
   KeptInputs& operator=(const KeptInputs&) = delete;
 
-  /// Starts to copy a unit's input out. Its memory on the device is free once the copy is done.
+  /// Starts to copy a unit's input to the host. The input's device memory is freed after the copy.
   void keep(int unit, const at::Tensor& x);
-  /// Starts to bring an input back. Does nothing for a unit that has none here, or has it on its way.
+  /// Starts to copy an input back. Does nothing for a unit without a kept input, or if the copy has already started.
   void fetch(int unit);
-  /// The input, on the device. The current stream waits for it.
+  /// Returns the input, on the device. The current stream waits for the copy.
   at::Tensor take(int unit);
 
  private:
   struct Input {
-    at::Tensor host;     // bytes; undefined: none is kept
+    at::Tensor host;     // bytes; undefined: no input is kept
     at::Tensor leaving;  // until its copy is done
     at::Tensor arriving;
     Event copied;

@@ -14,7 +14,7 @@
 namespace zero {
 
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options) {
-  options.plan.stage();  // or none
+  options.plan.stage();  // throws if the placements match no stage
   const bool alone = mesh.size(axes::states | MeshAxis::tensor) == 1;
   return alone && !options.offload.weights ? ShardPlan::for_stage(0) : options.plan;
 }
@@ -41,7 +41,7 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   if (sliced) slices_ = make_sharing(sharing);
   if (sliced) groups_.tensor_ranks = &mesh.along(MeshAxis::tensor);
   if (mesh.size(MeshAxis::context) > 1) groups_.context_ranks = &mesh.along(MeshAxis::context);
-  norm_ranks();  // made here, on all ranks
+  norm_ranks();  // created here because all ranks must take part
   statistics_ranks();
   mesh_.along(MeshAxis::pipeline);
   make_groups();
@@ -108,7 +108,7 @@ void ModelStates::make_buffers(const std::vector<GroupLayout>& layouts, Sharing&
   if (!sizes.reduce.empty()) sharing.reduce_buffers = std::make_unique<BufferPool>(sharing.sums(), sizes.reduce);
 }
 
-// All memory that collectives read and write: buffers, and what groups keep at rest.
+// Reserves all memory that collectives read and write: buffers, and the vectors that groups hold at rest.
 void ModelStates::reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers, Sharing& sharing) {
   std::vector<std::int64_t> gathered = buffers.gather, summed = buffers.reduce;
   std::int64_t largest_sum = 0;
@@ -228,7 +228,7 @@ struct ExportedTensor {
   at::Tensor value = {};
 };
 
-/// Groups of one unit, or of the whole model, one after the other.
+/// Returns the groups by unit; groups that span the model are together.
 std::vector<std::vector<ParameterGroup*>> by_unit(const std::vector<ParameterGroup*>& groups) {
   std::vector<std::vector<ParameterGroup*>> units;
   for (ParameterGroup* group : groups) {
@@ -248,7 +248,7 @@ std::vector<ExportedTensor> tensors_of(const std::vector<ParameterGroup*>& group
   return tensors;
 }
 
-/// Whole parameters and slices are groups of their own. Files have the order of the unit's parameters.
+/// Whole parameters and slices are in separate groups, but files have the order of the unit's parameters.
 void sort_by_parameter(std::vector<ExportedTensor>& tensors) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const ExportedTensor& a, const ExportedTensor& b) {
     return std::pair(a.unit, a.parameter) < std::pair(b.unit, b.parameter);
@@ -292,7 +292,7 @@ std::vector<TensorSpec> ModelStates::exported_tensors(bool trainable_only) const
   return specs;
 }
 
-// Every stage of a pipeline sees the tensors of the others.
+// Every pipeline stage gets the tensors of the other stages too.
 void ModelStates::export_group(ParameterGroup& group, const Export& of_group, const ParameterGroup::TensorSink& sink) {
   Communicator& stages = mesh_.along(MeshAxis::pipeline);
   if (stages.size() == 1) return of_group.run(group, sink);

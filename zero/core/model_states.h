@@ -1,7 +1,7 @@
 #pragma once
-// ModelStates: parameters, gradients and optimizer state of the units of a model (what the ZeRO paper calls model
-// states), where the plan says, on the ranks of a mesh. Who runs the units, in which order, is another matter: an
-// Engine (zero/core/engine.h) or somebody else's module (zero/modules/).
+// ModelStates: parameters, gradients and optimizer state of a model's units (the ZeRO paper's "model states"), placed
+// on a mesh of ranks as the plan says. The units are run by an Engine (zero/core/engine.h), or by a user's module
+// (zero/modules/).
 //
 // All ranks make the same calls in the same order.
 #include <functional>
@@ -19,51 +19,51 @@
 
 namespace zero {
 
-/// The plan as it is carried out on the mesh: stage 0 where no two ranks share a parameter, unless weights live
-/// elsewhere.
+/// The plan in effect on the mesh. It is stage 0 if no two ranks share a parameter, unless weights are offloaded.
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);
 
-/// Numbers beside the states that checkpoints hold, alike on all ranks.
+/// Values that checkpoints hold in addition to the states, equal on all ranks.
 struct KeptArray {
   std::string name;
   at::Tensor values;     // flat; fp32, fp64 or bytes
-  bool required = true;  // a checkpoint without it is of another model
+  bool required = true;  // true: a checkpoint without it belongs to another model
 };
 
 /// The settings of an update. Gradients carry the loss scale.
 struct UpdateRule {
-  double lr = 1e-3;       // of tensors that have no rate of their own
+  double lr = 1e-3;       // for tensors that have no rate of their own
   double max_norm = 1.0;  // 0: no clipping
   double loss_scale = 1.0;
-  bool reports = true;    // false: nobody asks for the result, and on a GPU nothing is brought to the host
-  double schedule = 1.0;  // what rates of groups' own are multiplied by
+  bool reports = true;    // false: the result is not read, so on a GPU nothing is copied to the host
+  double schedule = 1.0;  // factor for the rates of parameter groups that have their own
 };
 
 class ModelStates {
  public:
-  /// The units and the mesh outlive it; the parameters' tensors become its own, or look at its memory where they are
-  /// given. Collective. Throws InputError when the placements are no stage.
+  /// The units and the mesh must outlive the ModelStates. It takes over the parameters' tensors; tensors of a user's
+  /// module become views of its memory. Throws InputError if the placements match no ZeRO stage. Collective.
   ModelStates(const Units& units, Mesh& mesh, const StatesOptions& options);
   ~ModelStates();
   ModelStates(const ModelStates&) = delete;
   ModelStates& operator=(const ModelStates&) = delete;
 
-  /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by
-  /// ParameterGroup::visit_states(). Collective.
+  /// Fills the weights; each rank reads its own part. `frozen_only`: ParameterGroup::visit_states() will write the
+  /// trained weights. Collective.
   void load(WeightSource& source, bool frozen_only = false);
-  /// The same of all, in the middle of a run: the optimizers begin anew, with no step done.
+  /// Loads all weights in the middle of a run, and resets the optimizers to zero steps.
   void restart(WeightSource& source);
-  /// After the states of all trained groups were written, and frozen weights where they are saved: makes the weights
-  /// known, and counts from so many steps on. Collective.
+  /// Call it after the states of all trained groups were written, and frozen weights if they are saved. Distributes the
+  /// weights, and sets the step count to `steps_done`. Collective.
   void resume(std::int64_t steps_done);
 
-  /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where
-  /// all of them read the step's numbers in a GPU's memory nothing waits for the device. `losses`: of the step on this
-  /// rank, [n] in fp64 on the engine's device. Collective; the result is the same on all ranks but for the loss.
+  /// Runs one step of the optimizers, with gradients clipped by their global L2 norm. If the norm is not finite, takes
+  /// no step. If all optimizers read the step's numbers from GPU memory, the host does not wait for the device.
+  /// `losses`: this rank's losses of the step, [n] in fp64 on the engine's device. All of the result but the loss is
+  /// the same on all ranks. Collective.
   PendingStepResult update(const UpdateRule& rule, const at::Tensor& losses);
 
-  /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
-  /// step, unclipped, until its update, which may leave others.
+  /// Hands every full tensor to `sink` on all ranks, one group at a time, in host memory. Gradients are those of the
+  /// current step, unclipped. They are valid only until the step's update, which may overwrite them. Collective.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
   /// The memory that export_weights() takes meanwhile, at most. Bytes.
@@ -71,49 +71,49 @@ class ModelStates {
   /// The full tensors that export_weights() hands on, in its order.
   std::vector<TensorSpec> exported_tensors(bool trainable_only) const;
 
-  /// Those of other stages of a pipeline too (ParameterGroup::is_here()).
+  /// All groups, including those of other pipeline stages (ParameterGroup::is_here()).
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_.groups; }
-  /// For those who run the units.
+  /// For the code that runs the units.
   UnitGroups& units() { return groups_; }
-  /// The optimizers, and the numbers that each of them keeps.
+  /// The optimizers, and the statistics that each of them keeps.
   const OptimizerSet& optimizers() const { return optimizers_; }
   Statistics& statistics(int optimizer) { return statistics_.at(std::size_t(optimizer)); }
   const std::vector<TensorSpec>& optimizer_tensors(int optimizer) const {
     return optimizer_tensors_.at(std::size_t(optimizer));
   }
 
-  /// Further arrays of the model's owner for checkpoints; reading one writes to them.
+  /// More arrays that the model's owner saves in checkpoints. Reading a checkpoint writes to them.
   std::vector<KeptArray>& kept() { return kept_; }
 
-  /// Updates that were taken. On a GPU waits for the device.
+  /// Returns the number of updates taken. On a GPU, waits for the device.
   std::int64_t steps_done() const;
-  /// As they came, but for the plan, which is stage 0 where a rank holds everything.
+  /// The options as passed, except that the plan is stage 0 if a rank holds everything.
   const StatesOptions& options() const { return options_; }
-  /// Bytes of the buffers for weights that are gathered on use, and for gradients on their way to a shard.
+  /// Bytes of the buffers for weights that are gathered on use, and for gradients that are reduced to a shard.
   std::int64_t gather_buffer_bytes() const;
   std::int64_t reduce_buffer_bytes() const;
   Mesh& mesh() { return mesh_; }
-  /// This rank's place along the pipeline axis.
+  /// This rank's index along the pipeline axis.
   int stage() const { return mesh_.index(MeshAxis::pipeline); }
-  /// The axes that a group's states are divided over (at stage 0, where they are not, those of all ranks that hold
-  /// them), and along which ranks hold the same ones. Whole parameters are divided over the tensor axis too: every
-  /// element has one owner.
+  /// sharing_axes(): the axes over which a group's states are divided; at stage 0, those of all ranks that hold the
+  /// states. replica_axes(): the axes along which ranks hold the same states. Whole parameters are divided over the
+  /// tensor axis too, so every element has one owner.
   AxisSet sharing_axes(const GroupSpec& spec) const { return sharing_of(spec).axes; }
   AxisSet replica_axes() const { return replicas_; }
-  /// The ranks between which whole matrices come together for an optimizer.
+  /// The ranks that exchange parts of matrices, so that an optimizer gets whole ones.
   ExchangeRanks exchange_ranks();
   const Mesh& mesh() const { return mesh_; }
   Communicator& host() { return mesh_.host(); }
   at::Device device() const { return options_.device; }
-  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the tracker knows.
+  /// Peak bytes that this rank has held on its GPU; 0 on the CPU, where the tracker counts.
   std::int64_t peak_device_bytes() const;
 
  private:
-  /// The ranks that share parameters, and the buffers through which their vectors pass.
+  /// The ranks that share parameters, and the buffers for the parameters' vectors.
   struct Sharing {
     AxisSet axes;
     Communicator* ranks = nullptr;
-    std::unique_ptr<Communicator> reductions = nullptr;  // the same ranks once more, to overlap; null: `ranks`
+    std::unique_ptr<Communicator> reductions = nullptr;  // a second one of the same ranks, to overlap; null: `ranks`
     std::unique_ptr<BufferPool> gather_buffers = nullptr, reduce_buffers = nullptr;
 
     Communicator& sums() { return reductions ? *reductions : *ranks; }
@@ -130,7 +130,7 @@ class ModelStates {
   void make_store(const std::vector<GroupLayout>& layouts);
   void make_groups();
   void find_users();
-  /// How a group's tensors are handed on, and in which type.
+  /// The function that exports a group's tensors, and their type.
   struct Export {
     std::function<void(ParameterGroup& group, const ParameterGroup::TensorSink& sink)> run;
     std::function<at::ScalarType(const ParameterGroup& group)> type;
@@ -167,9 +167,9 @@ class ModelStates {
 
   Mesh& mesh_;
   StatesOptions options_;
-  AxisSet replicas_;               // along which ranks hold the same parts
+  AxisSet replicas_;               // axes along which ranks hold the same parts
   Sharing whole_;                  // of whole parameters
-  std::optional<Sharing> slices_;  // of slices, where the mesh has a tensor axis
+  std::optional<Sharing> slices_;  // of slices, if the mesh has a tensor axis
   std::unique_ptr<ShardStore> weight_store_;
   OptimizerSet optimizers_{options_.optimizer};
   OptimizerTensors optimizer_tensors_;
@@ -178,7 +178,7 @@ class ModelStates {
   at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
   std::vector<KeptArray> kept_;
-  AbandonOnError abandon_{mesh_.ranks().failures()};  // last: groups let go of page-locked memory
+  AbandonOnError abandon_{mesh_.ranks().failures()};  // the last member, since groups release page-locked memory
 };
 
 }  // namespace zero

@@ -16,7 +16,7 @@
 namespace zero {
 namespace {
 
-/// Whether an element's update depends on no other element, but for those of its block.
+/// Returns true if an element's update depends only on elements of its own block.
 bool is_elementwise(const Optimizer& optimizer) {
   return optimizer.passes() == 1 && !optimizer.by_tensor() && !optimizer.transforms_matrices();
 }
@@ -26,7 +26,7 @@ std::vector<double> values_of(const at::Tensor& numbers) {
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-/// Blocks of states are those of full tensors.
+/// Blocks of states must be those of full tensors.
 void require_whole_blocks(const ParameterGroup& group) {
   for (const auto& shard : group.states())
     for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
@@ -71,14 +71,14 @@ bool ModelStates::steps_on_device() const {
   return true;
 }
 
-// Bias corrections are among the numbers: they are of the one optimizer that reads them.
+// StepNumbers include bias corrections, which belong to the one optimizer that reads the numbers.
 const OptimizerOptions& ModelStates::options_with_device_numbers() const {
   for (int i = 0; i < optimizers_.size(); ++i)
     if (optimizers_[i].reads_device_numbers()) return optimizers_[i].options();
   return options_.optimizer;
 }
 
-// A step that overflowed is issued on a GPU and not taken there.
+// On a GPU, a step that overflowed is issued but not taken.
 std::int64_t ModelStates::steps_done() const {
   return !steps_on_device() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
 }
@@ -106,7 +106,7 @@ void ModelStates::sum_squares_on_device() {
   norm_ranks().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
-// However gradients are divided over ranks, the blocks are the same.
+// The blocks are the same however gradients are divided over ranks.
 double ModelStates::exact_norm() {
   ExactSum sum;
   for (const ParameterGroup* group : groups_.trained()) add_squares(sum, group->gradient().part().to(at::kCPU));
@@ -145,7 +145,7 @@ void ModelStates::judge_on_device(const UpdateRule& rule) {
 
 std::vector<UpdateContext> ModelStates::begin_step(const UpdateRule& rule, double gradient_factor) {
   ++steps_done_;
-  // Some optimizer may read the numbers of a step that the host has judged on the device.
+  // An optimizer may read the StepNumbers on the device even if the host has judged the step.
   if (on_device() && !steps_on_device())
     numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, gradient_factor)));
   std::vector<UpdateContext> contexts;
@@ -179,15 +179,15 @@ void ModelStates::conclude_pass(const std::vector<UpdateContext>& contexts) {
   }
 }
 
-// Where states are not sharded every rank has summed over all elements of its stage, or over all of its slices.
+// If states are not sharded, every rank has summed over all elements of its stage, or over all of its slices.
 void ModelStates::sum_statistics(const at::Tensor& sums) {
   if (sums.numel() == 0 || statistics_ranks().size() == 1) return;
-  const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
+  const at::Tensor on_device = sums.to(options_.device);  // `sums` is on the host if states are offloaded from a GPU
   statistics_ranks().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 
-// Where states are not sharded each rank of the tensor axis has summed over whole parameters.
+// If states are not sharded, each rank of the tensor axis has summed over whole parameters.
 void ModelStates::count_whole_once(const std::vector<UpdateContext>& contexts) {
   if (!slices_ || options_.plan.optimizer == Placement::sharded || mesh_.index(MeshAxis::tensor) == 0) return;
   for (const UpdateContext& context : contexts) context.statistics->all_sums().zero_();
@@ -221,14 +221,14 @@ PendingStepResult ModelStates::result_on_device(const at::Tensor& losses) {
   return PendingStepResult(std::move(pinned), std::move(sent), &mesh_.ranks().failures());
 }
 
-// Passes are the same on all ranks, whatever they hold.
+// All ranks run the same passes, whatever they hold.
 PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
   const at::NoGradGuard no_grad;
   groups_.end_passes();
   mesh_.ranks().failures().check();
   const bool on_device = steps_on_device();
   StepResult result;
-  double gradient_factor = 1.0;  // a GPU that judges the step has its own
+  double gradient_factor = 1.0;  // unused if a GPU judges the step
   if (on_device) {
     judge_on_device(rule);
   } else {

@@ -16,16 +16,16 @@
 namespace zero {
 namespace {
 
-// Leaves of the same memory under autograd: a view that knows nothing of its base.
+// Makes an autograd leaf over the same memory: a view that autograd does not connect to its base.
 at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Parameter& parameter) {
   at::Tensor leaf = flat.narrow(0, offset, parameter.numel()).view(parameter.shape()).detach();
   return leaf.set_requires_grad(parameter.trainable);
 }
 
-// The leaf's gradient, which it holds no more; undefined where it has none.
+// Moves the gradient out of the leaf; undefined if it has none.
 at::Tensor take_gradient(at::Tensor& leaf) { return std::exchange(leaf.mutable_grad(), at::Tensor()); }
 
-// Memory of collectives lies where the backend is fastest on it.
+// Memory for collectives is allocated where the backend is fastest.
 std::unique_ptr<ShardHome> zeros(std::int64_t numel, at::ScalarType type, Communicator& ranks) {
   return std::make_unique<TensorHome>(ranks.memory().allocate(numel, type).zero_());
 }
@@ -90,7 +90,7 @@ std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) cons
   else if (!precision().weights_are_master())
     specs.insert(specs.begin(), {"master", precision().master});
   const std::string name = text("group", index_, states_.empty() ? "" : "-" + optimizer.name());
-  const StateStoreFactory& elsewhere = options().offload.optimizer;  // on the host
+  const StateStoreFactory& elsewhere = options().offload.optimizer;  // a store on the host
   const at::Device device = elsewhere ? at::Device(at::kCPU) : options().device;
   const auto make_store = [&](std::int64_t elements) -> std::unique_ptr<StateStore> {
     if (elsewhere && is_here()) return elsewhere(name, elements, specs);
@@ -100,7 +100,7 @@ std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) cons
                                       options().storage.seed);
 }
 
-// The full tensors decide which optimizer treats which, and how.
+// The full tensors, not slices, determine which optimizer updates a tensor, and how.
 std::vector<StateLayout> ParameterGroup::state_layouts(const Units& units) {
   std::map<int, std::vector<StateTensor>> by_optimizer;
   for (int t = 0; t < int(layout().tensors().size()); ++t) {
@@ -128,8 +128,8 @@ HostUpdate::Shape ParameterGroup::host_update_shape() const {
   return shape;
 }
 
-// A gradient that passes a buffer is not written ahead of its collection: the buffer would be held through the unit's
-// backward.
+// A gradient that is packed into a passing buffer is not written before its collection, since the buffer would be held
+// throughout the unit's backward.
 bool ParameterGroup::fuses_accumulation() const {
   const at::ScalarType compute = precision().compute, gradient = precision().gradient;
   return options().fuse_accumulation && !options().sums_in_order && spec().trainable &&
@@ -147,7 +147,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
     else
       parameter.tensor = leaf_of_group;
     Leaf leaf{member, parameter.tensor, {}, {}, {offset, parameter.numel()}, {}};
-    // Somebody else's module waits for the leaf's own gradient.
+    // A user's module waits for the leaf's own gradient.
     if (fuses_accumulation() && !parameter.given) leaf.place = GradientPlace::put_on(leaf.tensor);
     for (ParameterUnit* unit : units)
       for (BorrowedParameter& borrowed : unit->borrowed())
@@ -188,8 +188,8 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
     if (leaf.member.unit != unit) continue;
     const bool written = leaf.place && leaf.place->close(), add = written || gradient_->adds(micro);
     const at::Tensor part = destination.narrow(0, leaf.range.begin, leaf.range.numel);
-    // Gradients of several leaves of one weight are summed in their type before they meet other micro-batches. A packed
-    // buffer of that type does the same, so bits agree at every stage.
+    // Gradients of several leaves of one weight are summed in their type before they are added to other micro-batches.
+    // A packed buffer of that type does the same, so bits agree at every stage.
     at::Tensor sum = take_gradient(leaf.tensor);
     add_borrowed(leaf, sum);
     if (!leaf.set_aside.empty()) {
@@ -243,7 +243,7 @@ int ParameterGroup::passes() const {
 
 void ParameterGroup::update(const std::vector<UpdateContext>& contexts) {
   const at::NoGradGuard no_grad;
-  bool writes = false;  // weights, which an optimizer's last pass does
+  bool writes = false;  // true if weights are written, as in an optimizer's last pass
   for (const auto& shard : states_) writes |= contexts.front().pass + 1 == shard->optimizer().passes();
   const ShardLease rest = weights_.at_rest(writes);
   const at::Tensor own = weights_.own_of(rest.tensor()), weights = host_update_->begin(own);

@@ -1,15 +1,15 @@
 #pragma once
-// ParameterGroup: the parameters of one group as flat vectors, and what a rank holds of them.
+// ParameterGroup: the parameters of one group as flat vectors, and the parts that a rank holds.
 //
 // Held by a rank, for P elements, at rest:
 //                  stage 0   stage 1   stage 2   stage 3
 //   weights        P         P         P         P/N      compute type; leaves are views of the full vector
 //   gradient       P         P         P/N       P/N      gradient type
-//   states         P each    P/N       P/N       P/N      master weights, where the weights are not their own, and what
-//                                                         the optimizer keeps; numbers of a tensor on every rank
-// A group of another stage of the pipeline axis is known by its layout: the rank holds nothing of it.
-// A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and
-// goes as at stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
+//   states         P each    P/N       P/N       P/N      master weights, unless weights are their own, and what the
+//                                                         optimizer keeps; per-tensor numbers are on every rank
+// A rank knows only the layout of another pipeline stage's group, and holds none of its values. A frozen group has only
+// weights. If they have a format of their own (FrozenFormat), the full vector is gathered on use at every stage, as at
+// stage 3. The "own part" is the part of the flat vector whose optimizer state this rank holds.
 #include <deque>
 #include <functional>
 #include <limits>
@@ -27,61 +27,62 @@
 
 namespace zero {
 
-/// The shapes of the tensors that each optimizer of a run treats, in the order of its numbers for them.
+/// The shapes of the tensors that each optimizer of a run treats, in the optimizer's numbering.
 using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 
 /// The parts of an engine that its groups share.
 struct GroupContext {
-  const StatesOptions* options = nullptr;  // as they are carried out; outlive the groups
+  const StatesOptions* options = nullptr;  // the options in effect; must outlive the groups
   Travel weights = {}, gradients = {};
   Communicator* sharing = nullptr;     // the ranks that share one copy of the states; at stage 0 all ranks
   Communicator* sums = nullptr;        // the same ranks, for sums of gradients; may be the same communicator
   Communicator* replicas = nullptr;    // the ranks that hold the same parts
   Communicator* slices = nullptr;      // the ranks that hold the other slices of the same tensors
-  ShardStore* weight_store = nullptr;  // of divided weights, one shard per group; null: tensors of the device
+  ShardStore* weight_store = nullptr;  // for sharded weights, one shard per group; null: tensors on the device
   OptimizerSet* optimizers = nullptr;
-  OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
-  int stage = 0;                                  // this rank's place along the pipeline axis
+  OptimizerTensors* optimizer_tensors = nullptr;  // each group adds its tensors
+  int stage = 0;                                  // this rank's index along the pipeline axis
 };
 
 class ParameterGroup {
  public:
-  /// Points the members' leaves at the group's memory. Weights are not yet filled: load() does.
+  /// Points the members' leaves at the group's memory. load() then fills the weights.
   ParameterGroup(int index, const GroupLayout& layout, const Units& units, const GroupContext& context);
 
   const GroupSpec& spec() const { return layout_.spec; }
   const FlatLayout& layout() const { return layout_.flat; }
-  /// False if it belongs to another stage. Only its description may be used then.
+  /// Returns false if the group belongs to another pipeline stage. Only its description may be used then.
   bool is_here() const { return spec().stage == context_.stage; }
   bool owns(ParameterRef parameter) const;
   const FlatRange& own() const { return own_; }
 
   WeightBuffer& weights() { return weights_; }
   const WeightBuffer& weights() const { return weights_; }
-  /// Only a trained group has it.
+  /// Only trained groups have a gradient.
   GradientBuffer& gradient() { return *gradient_; }
   const GradientBuffer& gradient() const { return *gradient_; }
   /// The own part's states, by optimizer. Empty if the group is frozen.
   const std::vector<std::unique_ptr<StateShard>>& states() const { return states_; }
 
-  /// Fills weights, master and moments (zero): every rank asks the source for its own part only. Collective.
+  /// Fills the weights and master weights, and zeroes the moments. Every rank reads only its own part from the source.
+  /// Collective.
   void load(WeightSource& source);
-  /// The same before others are told: WeightBuffer::gather_updated() must follow. Plain numbers make no collective
-  /// call.
+  /// Does the same without distributing the weights: WeightBuffer::gather_updated() must follow. Plain formats make no
+  /// collective call.
   void read(WeightSource& source);
-  /// At rest, of weights, and of the gradient of a trained group.
+  /// Bytes at rest: of the weights, and of a trained group's gradient.
   std::int64_t weight_bytes() const { return is_here() ? layout_.format->rest_bytes() : 0; }
   std::int64_t gradient_bytes() const { return is_here() && spec().trainable ? layout_.rest_gradient_bytes() : 0; }
-  /// The most that load() holds beside the group, in bytes of host memory, and that an export of the weights does.
+  /// Peak host memory in bytes that load() and export_weights() take in addition to the group.
   std::int64_t load_bytes() const { return is_here() ? layout_.format->encode_bytes() : 0; }
   std::int64_t export_bytes() const;
-  /// Buffers of the host through which the update passes where states are held elsewhere and weights on a GPU.
+  /// Shape of the host buffers that the update uses if weights are on a GPU and states are elsewhere.
   HostUpdate::Shape host_update_shape() const;
 
-  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those; split
-  /// ones joined), in ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the
-  /// own weights with them: gather_updated() must follow. A `read` of some elements alone, counted as chunks are, may
-  /// leave out chunks that hold none of them, and does so where it spares their way from a GPU.
+  /// Visits all states of a shard of states() in host memory, in ascending chunks that count from the shard's
+  /// beginning. Master weights come first: the weights if they are their own master, or a split master joined. `read`
+  /// leaves states unchanged. `write` sets all states and the own weights; gather_updated() must follow. A `read` with
+  /// a range may skip chunks outside the range, and does so if that avoids copies from a GPU.
   struct StateRange {
     std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
   };
@@ -90,52 +91,54 @@ class ParameterGroup {
     visit_states(shard, access, StateRange(), visit);
   }
   void visit_states(StateShard& shard, StateAccess access, const StateRange& wanted, const StateVisit& visit);
-  /// Plain weights of a range of the own part, in compute type and host memory, in ascending parts.
+  /// Visits the plain weights of a range of the own part, in the compute type and host memory, in ascending parts.
   void visit_weights(const FlatRange& range, const std::function<void(const at::Tensor& values)>& visit) const;
-  /// The states that visit_states() hands out.
+  /// Returns the states that visit_states() visits.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
-  /// True if matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context
-  /// says so.
+  /// Returns true if matrix products may write to the gradient. The gradient must be resident, in the products' type or
+  /// in fp32, and the context must allow it.
   bool fuses_accumulation() const;
-  /// Before a backward pass of the micro-batch: where accumulation is fused, products write to the gradient from now
-  /// on, until their unit's gradients are collected.
+  /// Call it before a micro-batch's backward pass. If accumulation is fused, matrix products then write to the gradient
+  /// until their unit's gradients are collected.
   void expect_gradients(MicroBatch micro);
-  /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves; what
-  /// products have written is there. A leaf without a gradient counts as zeros.
+  /// Packs the gradients of the members in that unit, including those of borrowers, and drops them from the leaves.
+  /// Gradients that matrix products have written are already packed. A leaf without a gradient counts as zeros.
   void collect_gradients(int unit, MicroBatch micro);
-  /// Takes the gradients of borrowers of the members, whose owner's backward comes in another pass: collect_gradients()
-  /// adds them then, those of the first micro-batch first.
+  /// Sets aside the gradients of the members' borrowers if the owner's backward runs in another pass.
+  /// collect_gradients() then adds them, in the order of micro-batches.
   void set_aside_borrowed();
-  /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
+  /// Sums over ranks, once per step or for each micro-batch. Call it after all members were collected. Collective.
   void reduce_gradients(MicroBatch micro);
-  /// The same where the end of a step is known apart from its last micro-batch. Collective.
+  /// The two halves of reduce_gradients(), for callers that learn of a step's end only after its last micro-batch.
+  /// Collective.
   void add_gradients(bool first) { gradient_->add(first); }
   void conclude_gradients();
 
-  /// Drops what was collected and not reduced, of this rank's leaves too.
+  /// Drops gradients that were collected but not reduced, and those of this rank's leaves.
   void drop_gradients();
 
-  /// The flat elements whose gradient this rank counts in the norm: its 1/N, the same at every stage, so that norms
-  /// agree to the bit. gradient().part() holds them.
+  /// The flat elements whose gradient this rank counts in the norm: its 1/N, the same at every stage. The norm is
+  /// therefore the same bit for bit at every stage. gradient().part() holds these elements.
   FlatRange counted() const { return {layout().shard_begin(ranks().rank()), layout().shard_numel()}; }
 
-  /// A pass of the optimizers over the own part; the last one writes the weights in compute type. `contexts`: by
-  /// optimizer, all of the same pass.
+  /// Runs one pass of the optimizers over the own part. The last pass writes the weights in the compute type.
+  /// `contexts`: by optimizer, all for the same pass.
   void update(const std::vector<UpdateContext>& contexts);
-  /// Passes that the group's optimizers take.
+  /// Number of passes that the group's optimizers need.
   int passes() const;
-  /// Begins to bring in what update() will need, where that takes time.
+  /// Starts to bring in the states that update() will need, if that takes time.
   void prefetch_update(int pass);
-  /// Where update() finds the own part's gradient, on the device of the states, and leaves what is to be transformed.
+  /// The own part's gradient as update() reads it, on the states' device. An update also leaves values to be
+  /// transformed here.
   at::Tensor update_gradient() const { return host_update_->gradient(gradient_->own()); }
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;
-  /// Hands every full tensor to the sink, in layout order, in master type: weights or gradients. Collective; one flat
-  /// vector of the group is alive meanwhile.
+  /// Hands every full tensor, weight or gradient, to the sink, in layout order and in the master type. Takes memory for
+  /// one flat vector of the group. Collective.
   void export_weights(const TensorSink& sink);
   void export_gradients(const TensorSink& sink) { export_flat(gradient_->own(), sink); }
-  /// The type in which export_weights() hands tensors on.
+  /// The type of the tensors that export_weights() passes to its sink.
   at::ScalarType exported_type() const { return has_master() ? precision().master : precision().compute; }
   at::ScalarType gradient_type() const { return precision().gradient; }
 
@@ -143,10 +146,10 @@ class ParameterGroup {
   struct Leaf {
     ParameterRef member;
     at::Tensor tensor;
-    std::vector<at::Tensor> borrowed;  // leaves of other units over the same memory
+    std::vector<at::Tensor> borrowed;  // leaves of other units that use the same memory
     std::deque<at::Tensor> set_aside;  // gradients of borrowers, by micro-batch; undefined: none
     FlatRange range;
-    c10::intrusive_ptr<GradientPlace> place;  // null: its gradient comes through autograd alone
+    c10::intrusive_ptr<GradientPlace> place;  // null: the gradient comes from autograd only
   };
 
   const StatesOptions& options() const { return *context_.options; }

@@ -1,4 +1,4 @@
-// How a group's values come from files and go back to them.
+// Reads a group's values from files and exports them.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/ScopeExit.h>
@@ -12,11 +12,12 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t state_chunk = 1 << 20;  // elements: of states on their way from and to a GPU
+constexpr std::int64_t state_chunk = 1 << 20;  // elements of states that are copied from and to a GPU at a time
 
-/// The part [begin, begin + count) of a chunk of states in host memory; what is there already is not copied.
+/// The part [begin, begin + count) of a chunk of states in host memory; states that are already in host memory are not
+/// copied.
 struct HostPart {
-  std::vector<at::Tensor> homes, copies;  // the same tensor where it is in host memory
+  std::vector<at::Tensor> homes, copies;  // equal if the tensor is in host memory
 
   HostPart(const std::vector<at::Tensor>& states, StateAccess access) : homes(states) {
     for (const at::Tensor& home : homes)
@@ -43,8 +44,8 @@ void read_slice(WeightSource& source, const TensorSpec& spec, const FlatSlice& s
                });
 }
 
-// A master that is split lies in two places, maybe on two devices: with the weights, and where states are updated.
-// Copies of it may lie anywhere.
+// A split master is in two places, which may be on two devices: with the weights, and where states are updated. Copies
+// of it may be anywhere.
 void join(const at::Tensor& weights, const at::Tensor& master, const at::Tensor& remainder) {
   const at::Device device = remainder.device();
   const at::Tensor there = master.device() == device ? master : at::empty_like(master, master.options().device(device));
@@ -68,8 +69,8 @@ std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) c
   return specs;
 }
 
-// Weights that are their own master, or a part of it, lie as their tensors do, with gaps: it passes through a copy,
-// part by part.
+// Weights that are their own master, or a part of it, have gaps between tensors. The master therefore passes through a
+// copy, part by part.
 void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const StateRange& wanted,
                                   const StateVisit& visit) {
   ZERO_CHECK(access != StateAccess::read_write, "states are read or written");
@@ -116,14 +117,14 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
   if (writes) host_update_->take_weights(weights);
 }
 
-// Elements of the own part from `begin` on, padding as zeros.
+// Reads elements of the own part, starting at `begin`; padding reads as zeros.
 void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   values.zero_();
   for (const FlatSlice& slice : layout().slices(own_.begin + begin, values.numel()))
     read_slice(source, layout().tensors()[slice.tensor].spec, slice, values);
 }
 
-// The same in a type of ggml. Bytes of no tensor are zeros.
+// Reads the same in a ggml type. Bytes outside of tensors are zeros.
 void ParameterGroup::read_range_as(WeightSource& source, GgmlType type, const FlatRange& range,
                                    const at::Tensor& blocks) const {
   blocks.zero_();
@@ -137,7 +138,7 @@ void ParameterGroup::read_range_as(WeightSource& source, GgmlType type, const Fl
   }
 }
 
-// The same into memory of any device.
+// Reads the same into memory on any device.
 void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   if (values.is_cpu()) return read_range(source, begin, values);
   for (std::int64_t done = 0; done < values.numel(); done += encode_chunk) {
@@ -161,7 +162,7 @@ WeightReader ParameterGroup::reader_of(WeightSource& source) const {
   return reader;
 }
 
-// Elements that are in no tensor are zeros.
+// Elements outside of tensors are zeros.
 void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights) {
   const at::NoGradGuard no_grad;
   for (const auto& shard : states_) {
@@ -189,7 +190,7 @@ void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights
   }
 }
 
-// Master weights are read into the states, and the weights follow from them.
+// Master weights are read into the states, and the weights are computed from them.
 void ParameterGroup::read(WeightSource& source) {
   const at::NoGradGuard no_grad;
   const ShardLease rest = weights_.at_rest(true);
@@ -215,7 +216,7 @@ void ParameterGroup::visit_weights(const FlatRange& range, const std::function<v
     visit(own.narrow(0, range.begin - own_.begin + done, std::min(state_chunk, range.numel - done)).to(at::kCPU));
 }
 
-// export_weights() and export_flat() hold at once the own part, as a copy of the master, and all parts.
+// export_weights() and export_flat() hold the own part, as a copy of the master, and all parts at the same time.
 std::int64_t ParameterGroup::export_bytes() const {
   if (!layout_.format->is_plain()) return 0;
   const at::ScalarType type = has_master() ? precision().master : precision().compute;
@@ -223,7 +224,7 @@ std::int64_t ParameterGroup::export_bytes() const {
   return numel * std::int64_t(c10::elementSize(type));
 }
 
-// The full tensor of a flattened slice, out of those of all ranks that hold one.
+// Joins a flattened slice with the slices of the other ranks into the full tensor.
 at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slice) const {
   if (!spec.cut) return slice.view(spec.shape);
   Communicator& slices = *context_.slices;
@@ -255,7 +256,7 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
   }
   for (const FlatTensor& tensor : layout().tensors()) {
     const at::Tensor value = joined(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel())).to(at::kCPU);
-    ranks().failures().check();  // the copy has waited for the gather: one that was aborted brought nothing
+    ranks().failures().check();  // the copy has waited for the gather, which brings no data if it was aborted
     sink(tensor.spec.full(), value);
   }
 }
@@ -263,7 +264,7 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
 void ParameterGroup::export_weights(const TensorSink& sink) {
   if (!layout_.format->is_plain()) {
     weights_.unshard(Phase::save);
-    const auto end = c10::make_scope_exit([&] { weights_.reshard(); });  // also where the sink throws
+    const auto end = c10::make_scope_exit([&] { weights_.reshard(); });  // even if the sink throws
     return export_flat(weights_.whole(), sink);
   }
   if (!has_master()) {
@@ -272,7 +273,7 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
   }
   const at::Tensor own =
       at::zeros({own_.numel}, at::TensorOptions().dtype(precision().master).device(options().device));
-  // `weights`: where masters are split.
+  // `weights`: used if masters are split.
   const auto copy_masters = [&](const at::Tensor& weights) {
     for (const auto& shard : states_)
       shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {

@@ -1,7 +1,7 @@
 #pragma once
-// ShardPlan: a ZeRO stage as data. At rest, parameters, gradients and optimizer state are each whole on every
-// rank, or one part of 1/N on each. Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
-// Trillion Parameter Models".
+// ShardPlan: a ZeRO stage as data. At rest, parameters, gradients and optimizer state are each either complete on every
+// rank, or divided into parts of 1/N. Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+// Parameter Models".
 #include <cstdint>
 #include <string>
 
@@ -18,8 +18,8 @@ struct ShardPlan {
   /// InputError for any other number.
   static ShardPlan for_stage(int stage);
 
-  /// The stage's number. Throws InputError for placements that are no stage: sharded parameters need sharded gradients,
-  /// and sharded gradients need a sharded optimizer.
+  /// The stage's number. Throws InputError if the placements match no stage: sharded parameters require sharded
+  /// gradients, and sharded gradients require a sharded optimizer.
   int stage() const;
 
   std::string describe() const;

@@ -9,13 +9,13 @@
 
 namespace zero {
 
-/// Something that has unsharded weights, and reshards them before they change.
+/// An object that has unsharded weights, and reshards them before they change.
 class WeightUser {
  public:
   virtual ~WeightUser() = default;
-  /// Reshards its weights for good: its backward will not run.
+  /// Reshards its weights permanently: its backward will not run.
   virtual void end() noexcept = 0;
-  /// Reshards its weights, since others need the buffers. It may unshard them again.
+  /// Reshards its weights because others need the buffers. It may unshard them again.
   virtual void pause() = 0;
 };
 
@@ -27,16 +27,16 @@ struct UnitGroups {
   SideStream gather_stream = {}, reduce_stream = {};
   bool overlap = false;                   // gathers run ahead by one unit
   bool gathers = false;                   // some weights are gathered on use
-  Communicator* context_ranks = nullptr;  // hold the other tokens of the same rows; null: there are none
-  Communicator* tensor_ranks = nullptr;   // hold the other slices of cut parameters; null: there are none
+  Communicator* context_ranks = nullptr;  // ranks with the other tokens of the same rows; null: there are none
+  Communicator* tensor_ranks = nullptr;   // ranks with the other slices of divided parameters; null: there are none
   std::unique_ptr<InputHome> input_home = {};  // null: inputs of recomputed units stay on the device
   std::vector<WeightUser*> under_way = {};
-  std::vector<bool> in_step = {};  // by run: some micro-batches of a step have had their backward
+  std::vector<bool> in_step = {};  // by run: true if a micro-batch of the current step has run its backward
 
   ~UnitGroups() { end_passes(); }
   /// The trained groups that this rank holds.
   std::vector<ParameterGroup*> trained() const;
-  /// Call before weights change: passes that are under way reshard theirs, and will not run their backward.
+  /// Call it before weights change. Passes in progress then reshard their weights, and will not run their backward.
   void end_passes();
 };
 

@@ -22,7 +22,7 @@ bool has_conversations(const DataOptions& options) {
   return std::any_of(options.files.begin(), options.files.end(), is_examples);
 }
 
-// Checks everything that needs no look into a file, before the first file is tokenised.
+// Checks everything that can be checked without reading files, before the first file is tokenised.
 void check(const DataOptions& options) {
   if (options.files.empty()) throw InputError("data.train names no file");
   const bool conversations = has_conversations(options);
@@ -102,7 +102,7 @@ std::vector<EncodedExample> preview_examples(const DataOptions& options, std::in
       EncodedExample encoded = encoder.encode(example);
       std::vector<EncodedExample> windows = trained_windows(encoded, options.seq_len, options.overlong, counts);
       const std::string note = note_of(counts, encoded.ids.size(), options.seq_len);
-      if (windows.empty()) windows.push_back(std::move(encoded));  // shown, so that users see why it is left out
+      if (windows.empty()) windows.push_back(std::move(encoded));  // shown, so that users see why it is omitted
       for (EncodedExample& window : windows) {
         if (static_cast<std::int64_t>(examples.size()) >= count) break;
         window.note = note;

@@ -22,7 +22,7 @@ struct DataOptions {
   PartialWindow tail = PartialWindow::drop;  // keep: for validation
   std::int64_t vocab_size = 0;               // of the model; every id must be below it
   std::string cache_folder;                  // for tokenised texts and conversations; all ranks must see it
-  CoreSet cores;                             // for rank 0's tokenising threads; none: its own cores
+  CoreSet cores;                             // for rank 0's tokenising threads; empty: rank 0's own cores
   std::optional<TextEncoder> encoder;        // required for texts
 
   // For .jsonl and .json:
@@ -32,12 +32,13 @@ struct DataOptions {
   bool packing = false;
 };
 
-/// Opens the files, tokenises them if needed, and checks every id once. Throws Error on all ranks; its code is bad
-/// input if the user can fix the cause. Collective.
+/// Opens the files, tokenises them if needed, and checks every id once. On failure throws Error on all ranks, with the
+/// exit code for bad input if the user can fix the cause. Collective.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
-/// The first `count` rows of the .jsonl or .json files as trained, before packing. An untrained example is shown whole,
-/// with a note that says why. Not collective. InputError as open_rows(), or for another type of file.
+/// Returns the first `count` rows of the .jsonl or .json files as trained, before packing. An untrained example is
+/// shown in full, with a note that gives the reason. Throws InputError as open_rows() does, or for another type of
+/// file. Not collective.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

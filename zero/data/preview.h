@@ -8,10 +8,10 @@ namespace zero {
 
 class Tokenizer;
 
-/// A heading with place, counts and omissions, then a line per token: "*" if trained, its id, its piece.
+/// Returns a heading with place, counts and omissions, then a line per token: "*" if it is trained, its id, its piece.
 std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer);
 
-/// One line of JSON: "text", "ids", "trained" (0 or 1 per id), and "note" if something is left out.
+/// One line of JSON: "text", "ids", "trained" (0 or 1 per id), and "note" if something is omitted.
 std::string preview_json(const EncodedExample& example);
 
 }  // namespace zero

@@ -91,7 +91,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   ActivationBytes bytes;
   const auto live = [&] { return rank.live(MemoryCategory::activations); };
   const ContextOf context_of = [&](std::int64_t, Batch& batch) {
-    bytes.kept = std::max(bytes.kept, live());  // before a further micro-batch
+    bytes.kept = std::max(bytes.kept, live());  // before the next micro-batch
     batch = batch_of(work);
     bytes.batch = 0;
     for (const at::Tensor& tensor : {batch.ids, batch.targets, batch.positions, batch.documents})

@@ -18,21 +18,21 @@ struct ActivationWork : KeptOptions {
   bool fuse_accumulation = false;  // as in EngineOptions and ParameterGroup::fuses_accumulation
   bool on_device = false;          // a GPU computes, with LibTorch's fused attention
   bool packed = false;             // rows hold several documents
-  int context_ranks = 1;           // that share the tokens of rows
-  int tensor_ranks = 1;            // that divide a context part; the model holds the slices of one of them
+  int context_ranks = 1;           // ranks that share the tokens of rows
+  int tensor_ranks = 1;            // ranks that divide a context part; the model holds one rank's slices
   int stages = 1, stage = 0;       // stages of a pipeline, and the number of the planned one
-  std::int64_t micro_batches = 1;  // of a step, read for a pipeline
+  std::int64_t micro_batches = 1;  // of a step; used for a pipeline
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int chunks = 1;
 
   auto operator<=>(const ActivationWork&) const = default;
 };
 
-/// Bytes. The parts of the peak are those alive at the moment of the peak.
+/// In bytes. The parts of the peak are the bytes alive at the moment of the peak.
 struct ActivationBytes {
   std::int64_t batch = 0;           // ids, targets and document numbers
   std::int64_t at_rest = 0;         // tables that persist from step to step
-  std::int64_t kept = 0;            // alive between forward and backward, of all micro-batches that a stage has then
+  std::int64_t kept = 0;            // alive between forward and backward, for all live micro-batches of a stage
   std::int64_t on_host = 0;         // GPU run, page-locked: inputs of recomputed blocks
   std::int64_t activations = 0;     // part of the peak; includes at_rest
   std::int64_t logits = 0;          // part of the peak: the head's token chunks
@@ -40,7 +40,7 @@ struct ActivationBytes {
   std::int64_t peak() const { return activations + logits + unit_gradients; }
 };
 
-/// `model`: in its trained form, with frozen weights and adapters. Its parameters have no tensors afterwards.
+/// `model`: as trained, with frozen weights and adapters. Its parameters have no tensors afterwards.
 ActivationBytes plan_activations(const Model& model, const ActivationWork& work);
 
 }  // namespace zero

@@ -75,7 +75,7 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
     need.result = model.numel() * std::int64_t(c10::elementSize(write_options_of(config).type));
   }
   need.result += need.result / 1000 + tokenizer_bytes(config) + 64 * 1024;  // headers and JSON
-  if (config.checkpoint.is_regular())                                       // "keep them all" may be any number
+  if (config.checkpoint.is_regular())                                       // "keep all" may be a very large number
     need.checkpoints =
         std::int64_t(std::min((double(config.checkpoint.keep) + 1) * double(plan.checkpoint), std::ldexp(1.0, 62)));
   need.records =

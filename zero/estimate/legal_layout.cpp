@@ -39,7 +39,7 @@ struct LayoutChange {
   double distance = 0;
 };
 
-/// The values that an axis may have instead, the nearest first.
+/// Adds the other values that an axis may have, nearest first.
 void add_axis(const std::string& name, std::int64_t ParallelConfig::*axis, const Config& config, int ranks,
               std::vector<LayoutChange>& changes) {
   const std::int64_t asked = config.parallel.*axis;
@@ -109,7 +109,8 @@ const std::string small_run =
     "[job]\noutput_dir = \"out\"\n[data]\ntrain = [\"a.bin\"]\n"
     "[training]\nsteps = 10\nseq_len = 64\nlocal_batch_size = 1\nglobal_batch_size = 8\n";
 
-/// A small run of a preset. Settings of [parallel] are given last: a model that they do not fit is no mistake here.
+/// Makes the configuration of a small run of a preset. Settings of [parallel] are applied last, since a model that does
+/// not fit them is not an error here.
 Config config_of(const std::vector<std::string>& settings, const std::string& model) {
   std::vector<std::string> others, axes;
   for (const std::string& setting : settings) (setting.starts_with("parallel.") ? axes : others).push_back(setting);
@@ -131,7 +132,7 @@ LayoutVerdict verdict_on(const std::vector<std::string>& settings, int ranks, co
   return judge_layout(config, model_config_of(config), ranks);
 }
 
-/// "[zero] stage" of "run.toml:3: [zero] stage = 3: ...", or the setting of "--set zero.stage=3: ...".
+/// Extracts "[zero] stage" from "run.toml:3: [zero] stage = 3: ...", or the setting from "--set zero.stage=3: ...".
 std::string refusing_key(const std::string& why) {
   const std::size_t section = why.find('[');
   if (why.starts_with("--set ")) return why.substr(6, why.find_first_of("=:", 6) - 6);

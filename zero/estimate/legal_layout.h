@@ -1,7 +1,7 @@
 #pragma once
-// LegalLayout: whether a configuration can run on so many ranks, why not, and the nearest layout that can. It applies
-// the rules of the configuration and then makes one rank's engine on Meta. It finds every refusal that needs neither
-// weights nor a device.
+// LegalLayout: determines whether a configuration can run on a number of ranks, why not, and the nearest layout that
+// can. It applies the configuration's checks and then builds one rank's engine on Meta. It finds every error that does
+// not depend on weights or a device.
 #include <string>
 #include <vector>
 
@@ -11,22 +11,22 @@
 namespace zero {
 
 struct LayoutVerdict {
-  std::string why;      // the message with which a run would end; empty: the layout is legal
-  std::string nearest;  // settings that make it legal, "parallel.tensor=2 zero.stage=1"; empty: none known, or needed
+  std::string why;      // error message of such a run; empty: the layout is legal
+  std::string nearest;  // settings that make it legal, "parallel.tensor=2 zero.stage=1"; empty: none is known or needed
 
   bool is_legal() const { return why.empty(); }
 };
 
-/// Looks at the keys of [parallel], [zero], [offload], [lora], [optimizer], job.reproducible and the batch. Reads no
-/// weights. Nearest are layouts that differ in one key of [parallel] or in zero.stage, then in two, then those without
-/// job.reproducible, lora.double_quantization or an optimizer that does not take the layout.
+/// Examines [parallel], [zero], [offload], [lora], [optimizer], job.reproducible and the batch. Reads no weights. The
+/// nearest layouts differ in one key of [parallel] or in zero.stage, the next ones in two. Then come layouts without
+/// job.reproducible or lora.double_quantization, or with another optimizer.
 LayoutVerdict judge_layout(const Config& config, const ModelConfig& model, int ranks);
 
-/// The verdicts on features (rows) and axes (columns) as a table in Markdown, for docs/results/layouts.md. Each cell is
-/// "yes", or the section and key that refuse the layout.
+/// Returns the verdicts on features (rows) and axes (columns) as a Markdown table for docs/results/layouts.md. Each
+/// cell is "yes", or the section and key that rule out the layout.
 std::string layout_table();
 
-/// Layouts that are refused, with their messages and the nearest legal ones, in Markdown.
+/// Returns illegal layouts with their error messages and the nearest legal layouts, in Markdown.
 std::string refused_layouts();
 
 }  // namespace zero

@@ -42,14 +42,14 @@ MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, Memo
   estimate.rank_peak = in_memory + estimate.process;
   estimate.node_peak = estimate.rank_peak * budget.ranks_here;
   estimate.node_offer =
-      budget.memory.available + budget.process * budget.ranks_here;  // the ranks keep what they hold now
+      budget.memory.available + budget.process * budget.ranks_here;  // ranks keep the memory that they hold now
   estimate.fits = budget.memory.available < 0 || estimate.node_peak <= estimate.node_offer;
   if (budget.disk_free >= 0 && estimate.plan.disk * budget.ranks_here > budget.disk_free) estimate.fits = false;
   if (on_device && estimate.plan.peak() > *budget.device_free) estimate.fits = false;
   return estimate;
 }
 
-/// True if a GPU has room for tensors that need not be kept.
+/// Returns true if a GPU has enough memory for tensors that are optional to keep.
 bool has_room(const MemoryEstimate& estimate, const NodeBudget& budget) {
   return estimate.fits && double(estimate.plan.peak()) <= share_of_device * double(*budget.device_free);
 }

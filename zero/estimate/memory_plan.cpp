@@ -119,7 +119,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
     work.activations.schedule = work.engine.pipeline.schedule;
     work.activations.chunks = work.engine.pipeline.chunks;
     work.activations.micro_batches = batch.accumulation;
-    // With so many all stages are as full as they get.
+    // With this many micro-batches all stages reach their maximum.
     if (work.activations.schedule != ScheduleKind::gpipe)
       work.activations.micro_batches =
           std::min<std::int64_t>(batch.accumulation, pipeline_fill(batch.mesh.pipeline, work.activations.chunks));

@@ -1,6 +1,6 @@
 #pragma once
-// MemoryPlan: the bytes that a rank will hold, by purpose, between steps and at the peak of a step. It adds an engine's
-// allocations on Meta and those of a micro-batch that runs there.
+// MemoryPlan: the bytes that a rank will hold, by purpose, between steps and at the peak of a step. It adds up the
+// allocations of an engine and of a micro-batch, both of which run on Meta.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -16,23 +16,22 @@ namespace zero {
 /// The training setup: what is trained, the number of ranks, and the places of states.
 struct MemoryWork : RankSetting {
   EngineOptions engine;        // `offload` is ignored: RankSetting defines it
-  ActivationWork activations;  // its recomputation and type are taken from `engine`, its device from
-                               // RankSetting
+  ActivationWork activations;  // `engine` determines recomputation and type, RankSetting the device
   bool copies_checkpoints = false;
 };
 
 /// Bytes of one rank.
 struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0,
-               optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
+               optimizer = 0;  // held in memory between steps, including padding and a disk tier's buffers
   std::int64_t gather_buffers = 0, reduce_buffers = 0;
-  std::int64_t sums = 0;       // GPU run with several ranks: most bytes in flight for reductions
+  std::int64_t sums = 0;       // GPU run with several ranks: maximum bytes in flight for reductions
   std::int64_t workspace = 0;  // GPU run: for matrix products
   ActivationBytes activations;
   std::int64_t matrices = 0;    // in addition to the bytes between steps, while Muon orthogonalises whole matrices
   std::int64_t load = 0;        // in addition to the bytes between steps, while weights are loaded
   std::int64_t save = 0;        // likewise, while the model or the adapter is written at the end
-  std::int64_t copy = 0;        // this rank's part of a checkpoint; in a GPU run it is in `host`
+  std::int64_t copy = 0;        // copy of this rank's part of a checkpoint; in a GPU run it counts in `host`
   std::int64_t disk = 0;        // files of the disk tier
   std::int64_t host = 0;        // GPU run, in host memory: offloaded states, disk buffers, a checkpoint copy
   std::int64_t pinned = 0;      // GPU run: page-locked host memory
@@ -55,11 +54,11 @@ struct MemoryPlan {
 /// Makes plans for one model. Caches the result of each micro-batch run.
 class MemoryPlanner {
  public:
-  /// `model`: in its trained form; must outlive the planner. Its parameters have no tensors afterwards.
+  /// `model`: as trained; must outlive the planner. Its parameters have no tensors afterwards.
   explicit MemoryPlanner(const Model& model) : model_(model) {}
 
   const Model& model() const { return model_; }
-  /// On a pipeline axis that of the fullest stage.
+  /// Returns the plan; with a pipeline, that of the stage with the most memory.
   MemoryPlan plan(MemoryWork work);
 
  private:
@@ -75,15 +74,15 @@ MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
 /// The training setup that a configuration describes.
 MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch);
 
-/// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper (Rajbhandari et al. 2020, figure
-/// 1), for `trained` elements plus `frozen_bytes` of frozen weights.
+/// Bytes of parameters, gradients and optimizer state of one rank according to the ZeRO paper (Rajbhandari et al. 2020,
+/// figure 1), for `trained` elements plus `frozen_bytes` of frozen weights.
 struct PaperBytes {
   double parameters = 0, gradients = 0, optimizer = 0;
   double sum() const { return parameters + gradients + optimizer; }
 };
 PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions& engine, int ranks);
 
-/// Bytes of the frozen weights as `engine` stores them: quantised or in the compute type.
+/// Returns the bytes of the frozen weights as `engine` stores them: quantised or in the compute type.
 double frozen_bytes(const Model& model, const EngineOptions& engine);
 
 }  // namespace zero

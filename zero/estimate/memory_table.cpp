@@ -22,7 +22,7 @@ std::string row(const char* name, std::int64_t rest, std::int64_t peak) {
 
 std::string of(std::int64_t offer) { return offer < 0 ? "" : " of " + bytes_text(offer); }
 
-// Need and offer, a clause for each kind of memory.
+// Returns needed and available memory, a clause for each kind.
 std::vector<std::string> needs_of(const MemoryEstimate& v, const NodeBudget& budget) {
   std::vector<std::string> clauses;
   if (budget.device_free)

@@ -6,8 +6,8 @@
 
 namespace zero {
 
-/// Need and offer in one clause: "2 ranks take 9.38 GiB of this node's 20.14 GiB (MemAvailable)", with GPUs and disk if
-/// they matter.
+/// Returns the needed and the available memory in one clause: "2 ranks take 9.38 GiB of this node's 20.14 GiB
+/// (MemAvailable)". GPUs and disk are included if they matter.
 std::string needs(const MemoryEstimate& estimate, const NodeBudget& budget);
 
 /// "it fits" or "it does NOT fit", a line per kind of memory, and the nearest change that fits.
@@ -17,7 +17,7 @@ std::string answer_lines(const MemoryEstimate& estimate, const NodeBudget& budge
 std::string rank_table(const Config& config, const BatchArithmetic& batch, const MemoryEstimate& estimate,
                        const NodeBudget& budget);
 
-/// Peak bytes of one rank, a line per stage, with the answer for each.
+/// Peak bytes of one rank, a line per stage, with the verdict for each.
 std::string stage_table(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                         const NodeBudget& budget);
 

@@ -1,6 +1,6 @@
 #pragma once
-// MetaAllocator: records the allocations of LibTorch's Meta device. Tensors there have a size but no memory, so a
-// computation takes no time and shows what it would allocate, in order.
+// MetaAllocator: records the allocations of LibTorch's Meta device. Meta tensors have a size but no memory. A
+// computation on them takes no time, and shows what it would allocate, in order.
 #include <c10/core/Allocator.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace zero {
 /// All allocations and frees, in order. Sizes are rounded up to 64 bytes, like CpuAllocator's.
 class AllocationTrace {
  public:
-  /// Returns a number for the block; its category is that of this thread's scope.
+  /// Returns a number for the block, whose category is that of this thread's scope.
   int take(std::size_t bytes);
   void give(int block);
 
@@ -31,7 +31,7 @@ class AllocationTrace {
   std::size_t moment() const { return events_.size(); }
   std::int64_t peak_since(std::size_t moment) const;
 
-  /// The category's blocks alive when their total was largest.
+  /// Returns the category's blocks that were alive when their total was largest.
   std::vector<int> alive_at_peak(MemoryCategory category) const;
 
  private:
@@ -44,8 +44,8 @@ class AllocationTrace {
   std::array<std::int64_t, memory_categories> live_{};
 };
 
-/// Replaces LibTorch's Meta allocator during its lifetime, then restores the previous one. Addresses are distinct and
-/// point to no memory. Blocks may outlive it. Used by one thread.
+/// While it lives, replaces LibTorch's Meta allocator; the destructor restores the previous one. Addresses are distinct
+/// and point to no memory. Blocks may outlive the allocator. Not thread-safe.
 class MetaAllocator final : public c10::Allocator {
  public:
   MetaAllocator();

@@ -66,7 +66,7 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
     if (config.activation_checkpoint.mode != "full")
       recompute.back().insert(recompute.back().begin(), {"activation_checkpoint.mode", std::string("full")});
   }
-  const bool own_sums = config.job.over_ranks();  // the type and the micro-batches are fixed then
+  const bool own_sums = config.job.over_ranks();  // gradient type and micro-batches are then fixed
   if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16" && !own_sums)
     gradients.push_back({{"zero.gradient_dtype", std::string("bf16")}});
   for (std::int64_t size = config.training.local_batch_size / 2; size >= 1 && !own_sums; size /= 2) {
@@ -88,7 +88,7 @@ class Search {
   Search(std::vector<Change> changes, int ranks, bool on_device, const FitTest& fits)
       : changes_(std::move(changes)), ranks_(ranks), on_device_(on_device), fits_(fits) {}
 
-  /// The first combination of changes, all of them used, with which `config` fits; empty if none.
+  /// Returns the first combination of changes, with all of them used, with which `config` fits; empty if there is none.
   Settings find(const Config& config) const {
     for (unsigned mask = 1; mask < 1u << changes_.size(); ++mask)
       if (Settings found; try_ways(config, mask, found)) return found;
@@ -128,7 +128,7 @@ class Search {
   const FitTest& fits_;
 };
 
-// Adapters on a trained model; they are useless on random weights.
+// Tries adapters on a trained model, since they are useless on random weights.
 Settings adapters_that_fit(const Config& config, const Search& search) {
   if (config.lora || !config.model.path) return {};
   const Settings lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};

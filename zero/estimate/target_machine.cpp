@@ -11,7 +11,7 @@ namespace zero {
 namespace {
 
 constexpr std::int64_t device_context = std::int64_t{1} << 30;
-constexpr std::int64_t most_memory = std::int64_t{1} << 50;  // of a rank: sums over a node stay within 64 bits
+constexpr std::int64_t most_memory = std::int64_t{1} << 50;  // per rank, so that sums over a node fit into 64 bits
 
 // Suggests a unit for a bare number: gibibytes, or bytes if that would exceed any machine.
 void refuse_bare_number(const std::string& words) {
@@ -21,13 +21,13 @@ void refuse_bare_number(const std::string& words) {
                             " (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
 }
 
-// The option that requests another machine while --memory is missing.
+// Returns the option that describes another machine, for the error that --memory is missing.
 std::string asked_by(const TargetMachine& target) {
   if (target.ranks > 0) return text("--ranks ", target.ranks);
   return target.device.empty() ? text("--ranks-per-node ", target.ranks_per_node) : "--device " + target.device;
 }
 
-// Refuses less memory than every rank needs: an estimate for it would be meaningless.
+// Throws InputError for less memory than every rank needs, since an estimate would be meaningless.
 void require_floor(const TargetMachine& target, std::int64_t memory, std::int64_t floor, const std::string& what) {
   if (memory > floor) return;
   throw InputError(

@@ -27,7 +27,7 @@ struct Checkpoint::Impl {
 
   void check_name(const std::string& name) const;
   StateModels all_models(const std::string& call) const;
-  /// Each part under NAME, with an empty value, and NAME/TENSOR.
+  /// Returns each part as NAME, with an empty value, and its tensors as NAME/TENSOR.
   CheckpointValues values() const;
   /// The part's tensors in `values`.
   static NamedTensors state_of(const std::string& part, const CheckpointValues& values);

@@ -22,7 +22,7 @@ Precision precision_of(at::ScalarType compute) {
   throw InputError(text("precision ", compute, ": parameters are of fp32, fp64 or bf16; choose one by precision"));
 }
 
-/// InputError if the options ask for states that cannot be stored so.
+/// Throws InputError if states cannot be stored as the options say.
 StateStorage storage_of(const ShardOptions& options, const Precision& precision, const OptimizerOptions& optimizer) {
   if (options.state_dtype != fp32 && options.state_dtype != bf16)
     throw InputError(text("state_dtype = ", options.state_dtype, ": zero::fp32 or zero::bf16"));
@@ -70,13 +70,14 @@ StatesOptions ShardedModel::Impl::states_options(at::ScalarType parameters) cons
   return states;
 }
 
-// Also if the first forward is inference: parameters may be trained or evaluated otherwise later.
+// Sharding also happens if the first forward is inference, since parameters may be trained or evaluated later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
   nn::link_watched_batch_norm();
   std::optional<ModuleUnits> units;
   std::unique_ptr<WeightSource> deferred;
-  // All processes draw, so that their generators go on alike. Rank 0 draws first: simulated ranks share a generator.
+  // All processes draw, so that their generators advance alike. Rank 0 draws first, since simulated ranks share a
+  // generator.
   const std::int64_t seed = broadcast_number(mesh.host(), world.is_main() ? seed_of_deferred() : 0, 0);
   if (!world.is_main()) (void)seed_of_deferred();
   all_or_none(mesh.host(), [&] {

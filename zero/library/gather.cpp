@@ -55,7 +55,7 @@ struct Rows {
   }
 };
 
-// Gathering and summing are transposes: the backward of one is the other.
+// Gathering and summing are transposes, so the backward of each is the other.
 struct GatherRows : torch::autograd::Function<GatherRows> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& own, const Rows& rows) {
     rows.save(context);
@@ -105,7 +105,7 @@ void World::Impl::sum_gradients(const at::Tensor& gradient, CallTag tag) {
     gradient.div_(weight);
 }
 
-// Only the first dimension may differ; it is padded for the collective and cut afterwards.
+// Only the first dimension may differ; rows are padded for the collective, and the padding is removed afterwards.
 at::Tensor gather_rows(const World& world, const at::Tensor& rows, const std::vector<std::int64_t>& counts,
                        CallTag tag) {
   const at::NoGradGuard no_grad;

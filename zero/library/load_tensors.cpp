@@ -38,7 +38,8 @@ void check_value(const std::string& name, const at::Tensor& value, const at::Ten
                           " in the module, and only floating types are converted to each other"));
 }
 
-/// Copies the tensors to host memory, sorted into parameters and buffers. InputError if they do not fit the module.
+/// Copies the tensors to host memory, sorted into parameters and buffers. Throws InputError if they do not match the
+/// module.
 Values sorted(const NamedTensors& tensors, const torch::nn::Module& module, const ModuleUnits& units, bool strict) {
   Values values;
   std::size_t known = 0;
@@ -70,7 +71,7 @@ Values sorted(const NamedTensors& tensors, const torch::nn::Module& module, cons
   return values;
 }
 
-/// The values of a frozen group: the given ones, and this rank's own part for the rest.
+/// The values of a frozen group: the given values, and this rank's own part of all others.
 class FrozenWeights final : public WeightSource {
  public:
   FrozenWeights(const NamedTensors& given, const ParameterGroup& group) : given_(given), group_(group) {

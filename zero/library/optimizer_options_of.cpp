@@ -12,10 +12,10 @@ namespace {
 
 struct AnyField {
   template <typename Field>
-  operator Field() const;  // NOLINT(google-explicit-constructor): only ever named
+  operator Field() const;  // NOLINT(google-explicit-constructor): never defined
 };
 
-/// How many fields a plain struct has.
+/// Returns the number of fields of a plain struct.
 template <typename Plain, typename... Before>
 constexpr int fields_of() {
   if constexpr (requires { Plain{Before{}..., AnyField{}}; })
@@ -32,7 +32,7 @@ const char* name_of(const AdafactorOptions&) { return "adafactor"; }
 const char* name_of(const ProdigyOptions&) { return "prodigy"; }
 const char* name_of(const MuonOptions&) { return "muon"; }
 
-// Takes a field of the same name for each setting; a field that is none does not compile.
+// Copies the field of the same name for each setting. A field without a setting is a compile error.
 template <typename Given>
 OptimizerOptions convert(const Given& given) {
   OptimizerOptions options = optimizer_row(name_of(given)).defaults;

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// Throws InputError that names a setting out of bounds.
+/// Throws InputError that names the setting if one is out of bounds.
 OptimizerOptions optimizer_options_of(const OptimizerSettings& settings);
 
 }  // namespace zero

@@ -54,13 +54,13 @@ void for_each_part(const Place& place, StateAccess access, const VisitPart& visi
   });
 }
 
-/// The type that sums this one with zeros exactly.
+/// Returns the type in which values of this type can be added to zeros exactly.
 at::ScalarType sum_type_of(at::ScalarType type) {
   if (!at::isFloatingType(type)) return at::kLong;
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// Numbers of the tensor or of all tensors, which every rank holds.
+/// Returns the statistics of the tensor or of all tensors, which every rank holds.
 std::vector<SavedStatistic> statistics_of(const std::string& parameter, ModelStates& states) {
   std::vector<SavedStatistic> found;
   for (const SavedStatistic& statistic : saved_statistics(states))
@@ -69,7 +69,7 @@ std::vector<SavedStatistic> statistics_of(const std::string& parameter, ModelSta
   return found;
 }
 
-/// Gathers each state whole; an element counts on one of the ranks that hold it. Collective.
+/// Gathers each full state. If several ranks hold an element, one of them contributes it. Collective.
 NamedTensors whole_states(const Place& place, ModelStates& states) {
   const std::vector<StateSpec>& specs = place.shard->store().states();
   const std::int64_t numel = place.spec().numel();

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// One line per option. Adding a field breaks the compilation here.
+// One line per option. Adding a field to the struct is a compile error here.
 std::string lines_of(const ShardOptions& options) {
   const auto& [stage, precision, units, open_groups, buffers, shard_degree, state_dtype, master_dtype, seed] = options;
   std::ostringstream lines;

@@ -7,9 +7,9 @@
 
 namespace zero {
 
-/// Throws InputError on all ranks if one passes other names or values than rank 0. Tensors are contiguous and in host
-/// memory. For the message: `call` is the call they were passed to, and `source` the call that gives all ranks equal
-/// tensors. Collective.
+/// Throws InputError on all ranks if a rank passes other names or values than rank 0. Tensors are contiguous and in
+/// host memory. The message uses `call`, the call that received the tensors, and `source`, the call that returns equal
+/// tensors on all ranks. Collective.
 void check_same_values(const NamedTensors& values, const std::string& call, const std::string& source,
                        Communicator& ranks);
 

@@ -43,7 +43,7 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
-// Checkpoints hold buffers as values shared by all ranks. Names include type and shape, which bytes do not tell.
+// Checkpoints hold buffers as values shared by all ranks. Names include type and shape, which the bytes do not contain.
 void ShardedModel::Impl::keep_buffers() {
   std::vector<KeptArray>& kept = sharded->states().kept();
   kept.clear();
@@ -77,7 +77,7 @@ ShardedModule& ShardedModel::Impl::divided(const char* call) const {
 
 namespace {
 
-/// The mean over no rows is NaN, and loss * rows must not be NaN too.
+/// The mean over no rows is NaN, but loss * rows must not be NaN.
 void drop_not_finite(const at::Tensor& loss) {
   const at::NoGradGuard no_grad;
   const at::Tensor value = loss.detach();
@@ -89,7 +89,7 @@ double in_type_of(at::ScalarType type, double weight) {
   return type == at::kBFloat16 ? double(float(c10::BFloat16(float(weight)))) : weight;
 }
 
-/// The weight of a backward, for gathers that sum gradients meanwhile (World::gather()).
+/// The weight of the current backward, for gathers that sum gradients during it (World::gather()).
 class BackwardWeight {
  public:
   BackwardWeight(World::Impl& world, double weight) : world_(world) { world_.backward_weight = weight; }
@@ -147,13 +147,13 @@ double ShardedModel::Impl::above_0(double weight) {
 
 namespace {
 
-/// The fewest digits that read back as the same number.
+/// Formats a number with the fewest digits that read back as the same number.
 std::string shortest(double number) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
 }
 
-/// A process's terms for a step, in their form for communication.
+/// A process's arguments for a step, in the form in which they are exchanged.
 struct StepTerms {
   double lr, max_norm, weighted, weight;
 
@@ -264,7 +264,7 @@ struct Accumulation::Impl {
   StepProgress before, begun;
 };
 Accumulation::Accumulation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-// Without a backward() it does not count.
+// A micro-batch without a backward() does not count.
 Accumulation::~Accumulation() {
   const auto model = impl_->model.lock();
   if (!model) return;

@@ -49,7 +49,7 @@ std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vec
   return specs;
 }
 
-/// True if SafetensorsFile::read() can convert it.
+/// Returns true if SafetensorsFile::read() can convert the tensor to this type.
 bool is_read_as(const StoredTensor& stored, at::ScalarType type) {
   return stored.type && (*stored.type == type || (at::isFloatingType(*stored.type) && at::isFloatingType(type)));
 }

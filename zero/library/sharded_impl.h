@@ -37,32 +37,33 @@ struct ShardedModel::Impl {
   bool skips = false;                             // true if the last step was skipped
 
   Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
-  /// Shards the states, or only the parameters if the model is not trained. Collective.
+  /// Shards the model states, or only the parameters if the model is not trained. Collective.
   void divide();
   StatesOptions states_options(at::ScalarType parameters) const;
-  /// A random number from torch's generator if the module will draw when it is sharded, else 0.
+  /// Returns a random number from torch's generator if the module will draw values when it is sharded, otherwise 0.
   std::int64_t seed_of_deferred() const;
-  /// Values of a Meta module, from its file or its construction. Also fills its buffers.
+  /// Returns the values of a Meta module, from its file or its construction. Also fills the module's buffers.
   std::unique_ptr<WeightSource> values_of_deferred(const ModuleUnits& units, std::uint64_t seed);
-  /// Throws InputError that names the call if there is no optimizer.
+  /// Returns the sharded module. Throws InputError that names `call` if there is no optimizer.
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
   /// Warns at the first of consecutive skipped steps.
   void tell_skipped(const StepResult& result);
-  /// The module's units. InputError if this process may not shard them.
+  /// Returns the module's units. Throws InputError if this process may not shard them.
   ModuleUnits checked_units() const;
-  /// InputError if processes differ from rank 0 in options, optimizer or parameter type.
-  /// Collective.
+  /// Throws InputError if a process differs from rank 0 in options, optimizer or parameter type. Collective.
   void check_same_settings(at::ScalarType parameters);
-  /// Returns total_weight(). InputError if processes step with different terms; the step is discarded. Collective.
+  /// Returns total_weight(). If processes take the step with different arguments, throws InputError and discards the
+  /// step. Collective.
   double agree_on_step(double lr);
-  /// Sum over the step's micro-batches and all processes. InputError if it is 0; the step is discarded. Collective.
+  /// Returns the weight summed over the step's micro-batches and all processes. If it is 0, throws InputError and
+  /// discards the step. Collective.
   double total_weight();
   double above_0(double weight);
-  /// Registers what checkpoints hold in addition to the states: the current buffers.
+  /// Registers the module's current buffers, which checkpoints hold in addition to the states.
   void keep_buffers();
-  /// Call after reading a checkpoint: copies values into buffers that are not contiguous.
+  /// Copies values into buffers that are not contiguous. Call it after a checkpoint was read.
   void take_buffers();
   /// Discards the step's micro-batches so far.
   void drop_step();
@@ -73,8 +74,9 @@ struct ShardedModel::Impl {
   int stage() const;
 };
 
-/// Checks that all processes make the same call, on the ranks that modules gather with: a process that computes there
-/// instead is reported at once. On the ranks for files, each side would wait until the deadline. Collective.
+/// Checks that all processes make the same call. It uses the communicator of the modules' gathers, so a process that
+/// computes instead is reported at once. On the communicator for files, each side would wait until the deadline.
+/// Collective.
 void meet(const World& world, Phase phase);
 
 }  // namespace zero

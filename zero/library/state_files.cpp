@@ -119,7 +119,7 @@ void save_state_of(const StateModels& models, CheckpointValues& values, const Wo
   try {
     save_checkpoint(states.get(), run, position, folders, *impl.files, *impl.control);
   } catch (const Error&) {
-    if (world.is_main()) folders.discard(steps);  // else it would occupy disk space
+    if (world.is_main()) folders.discard(steps);  // otherwise it would occupy disk space
     throw;
   }
   if (world.is_main()) impl.state_folders->set_owners(folder, owners_of(models));

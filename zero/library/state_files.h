@@ -10,20 +10,21 @@
 
 namespace zero {
 
-/// Models by the names of their states; the name of a single model is empty. All belong to the world.
+/// Models by the names of their states; a single model has an empty name. All models belong to the same world.
 using StateModels = std::map<std::string, std::shared_ptr<ShardedModel::Impl>>;
 
-/// Saves the models' states and the values as the folder's newest state. `call`: for messages. Collective.
+/// Saves the models' states and the values as the folder's newest state. `call`: the caller's name, for messages.
+/// Collective.
 void save_state_of(const StateModels& models, CheckpointValues& values, const World& world, const std::string& folder,
                    const std::string& call);
 
-/// Loads the newest state and replaces the values. Then calls `take_values`, before any model changes; an exception on
-/// one process is thrown on all. Returns the largest step count of the models. Collective.
+/// Loads the newest state and replaces the values. Then calls `take_values`, before any model changes. If it throws on
+/// one process, all processes throw. Returns the largest step count of the models. Collective.
 std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, const World& world,
                            const std::string& folder, const std::string& call,
                            const std::function<void()>& take_values = {});
 
-/// True if there is a state to load. Collective.
+/// Returns true if there is a state to load. Collective.
 bool has_state_in(const std::string& folder, const World& world);
 
 }  // namespace zero

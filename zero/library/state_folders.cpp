@@ -18,7 +18,7 @@ std::string key_of(const std::string& folder) {
   return (path.has_filename() ? path : path.parent_path()).string();
 }
 
-/// True if all of these are in `owners` under the same names, destroyed or not.
+/// Returns true if all of `these` are in `owners` under the same names, even if they were destroyed.
 bool are_among(const StateOwners& these, const StateOwners& owners) {
   return std::ranges::all_of(these, [&](const auto& one) {
     const auto found = owners.find(one.first);

@@ -1,6 +1,6 @@
 #pragma once
 // StateFolders: the folders in which a program keeps states. Only one program at a time may use a folder. A folder
-// holds the same models throughout the program, so no model silently replaces another's state.
+// holds the same models for the whole program, so no model silently replaces another's state.
 #include <map>
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Models by the names of their states; the name of a single model is empty.
+/// Models by the names of their states; a single model has an empty name.
 using StateOwners = std::map<std::string, std::weak_ptr<const void>>;
 
 class StateFolders {
@@ -20,14 +20,14 @@ class StateFolders {
   StateFolders(const StateFolders&) = delete;
   StateFolders& operator=(const StateFolders&) = delete;
 
-  /// Locks the folder against other programs. False: the folder does not exist. InputError if another program uses it
-  /// or the system gives no answer. Warns if its file system has no locks.
+  /// Locks the folder against other programs. Returns false if the folder does not exist. Throws InputError if another
+  /// program uses it or if the system cannot tell. Warns if the folder's file system does not support locks.
   bool lock(const std::string& folder);
-  /// Call before the owners save to the folder or load from it. InputError if other models of this program have used
-  /// it. A load is allowed if those models are gone.
+  /// Call it before the owners save to the folder or load from it. Throws InputError if other models of this program
+  /// have used the folder. A load is allowed if those models no longer exist.
   void check_save(const std::string& folder, const StateOwners& owners) const;
   void check_load(const std::string& folder, const StateOwners& owners) const;
-  /// Call after saving or loading.
+  /// Call it after saving or loading.
   void set_owners(const std::string& folder, const StateOwners& owners);
 
  private:

@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<ParameterUnit>> without_tensors(const Units& units) 
   return copies;
 }
 
-/// Makes the states for that many ranks on Meta.
+/// Makes the states on Meta for this many ranks, and counts their bytes.
 HeldBytes held_bytes(const Units& units, const MeshShape& shape, StatesOptions options) {
   const auto copies = without_tensors(units);
   Units pointers;

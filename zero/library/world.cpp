@@ -128,8 +128,8 @@ void World::manual_seed(std::uint64_t seed) const {
   at::manual_seed(is_main() ? seed : mix_seed(seed, std::uint64_t(rank())));
 }
 
-// Meets on the ranks that models gather with: if another process makes another call, both are reported at once. On the
-// long-timeout ranks each would wait for the other.
+// Uses the communicator with which models gather. If another process makes another call, both are reported at once. On
+// the communicator with the long deadline each would wait for the other.
 void World::on_main(const std::function<void()>& work) const {
   impl_->ranks->barrier({Phase::on_main});
   on_first(*impl_->control, work);

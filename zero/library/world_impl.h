@@ -29,7 +29,7 @@ struct World::Impl {
   std::unique_ptr<Communicator> on_device;  // null: the host's ranks accept device tensors
   Communicator* ranks = nullptr;            // for device tensors
   Communicator* host = nullptr;
-  Communicator* control = nullptr;  // with a long timeout
+  Communicator* control = nullptr;  // with a long deadline
   at::Device device = at::kCPU;
   int local_rank = 0;
   std::shared_ptr<CallNames> names = std::make_shared<CallNames>();
@@ -42,14 +42,15 @@ struct World::Impl {
   static CallTag tag(WorldCall call) { return {Phase::other, int(call)}; }
   /// Registers the names of calls with the communicators.
   void name_calls();
-  /// Registers a model's unit names and returns the number of the first.
+  /// Registers a model's unit names and returns the first unit's number.
   int name_units(std::vector<std::string> units);
-  /// Replaces gradients by those of all processes' losses, weighted as in model.backward(), in units of its own.
+  /// Sums the gradients of all processes' losses in place, weighted as in model.backward() and scaled to the process's
+  /// own loss.
   void sum_gradients(const at::Tensor& gradient, CallTag tag = {Phase::backward});
   void explain_failures(const std::string& explanation);
 };
 
-/// A world of these ranks, which must outlive it: for tests. `files`: null: the system's.
+/// A world of these ranks, which must outlive it: for tests. `files`: the file calls; null means the system's.
 World world_of(Communicator& ranks, std::shared_ptr<FileCalls> files = nullptr);
 
 /// The rows of all processes, without a graph. Collective.

@@ -7,7 +7,7 @@ namespace zero {
 
 namespace {
 
-constexpr std::size_t longest = 1 << 16;  // uses remembered at most: a program may run forward without end
+constexpr std::size_t longest = 1 << 16;  // maximum number of recorded uses, since a program may run forward forever
 
 }  // namespace
 

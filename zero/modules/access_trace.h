@@ -1,6 +1,6 @@
 #pragma once
-// AccessTrace: predicts the groups a pass uses, in order, from the previous pass. A program that repeats its steps is
-// known after the first.
+// AccessTrace: predicts the groups that a pass uses, in order, from the previous pass. If a program repeats its steps,
+// predictions are right after the first step.
 #include <cstdint>
 #include <vector>
 
@@ -10,17 +10,17 @@ class AccessTrace {
  public:
   /// Records a use. Follows the plan while the uses match the last pass.
   void add(int group);
-  /// Ends the pass: its uses become the plan of the next.
+  /// Ends the pass: its uses become the plan of the next pass.
   void end_pass();
-  /// Ends the pass without making it a plan.
+  /// Ends the pass without making it the plan.
   void drop_pass();
 
-  /// True if there was a last pass and this one has matched it so far.
+  /// True if there was a previous pass and this pass has matched it so far.
   bool followed() const { return followed_; }
-  /// Uses from here to the group's next one; `never` if the plan has none.
+  /// Number of uses from here to the group's next use; `never` if the plan has none.
   static constexpr std::int64_t never = INT64_MAX;
   std::int64_t next_use(int group) const;
-  /// The group of the next use for which `wanted` is true, among the next `most` uses; -1 if none.
+  /// Returns the first group among the next `most` uses for which `wanted` is true; -1 if there is none.
   template <typename Wanted>
   int next(std::int64_t most, Wanted&& wanted) const {
     for (std::size_t i = at_; followed_ && i < plan_.size() && i < at_ + std::size_t(most); ++i)

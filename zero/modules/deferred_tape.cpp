@@ -35,7 +35,7 @@ const Mark* mark_of(const at::Tensor& tensor) {
   return pointer.get_deleter() == &free_mark ? static_cast<const Mark*>(pointer.get_context()) : nullptr;
 }
 
-/// Calls visit(element, tensor) for the tensors in a value; -1 if the value itself is a tensor.
+/// Calls visit(element, tensor) for the tensors in a value; `element` is -1 if the value itself is a tensor.
 template <typename Visit>
 void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(-1, value.toTensor());
@@ -45,7 +45,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     if (list[i].isTensor()) visit(std::int64_t(i), list[i].toTensor());
 }
 
-/// Replaces the tensor at that element of the value.
+/// Replaces the tensor at this element of the value.
 void put_tensor(c10::IValue& value, std::int64_t element, const at::Tensor& tensor) {
   if (element < 0)
     value = tensor;
@@ -141,9 +141,10 @@ bool DeferredTape::call(const c10::OperatorHandle& operation, torch::jit::Stack*
   return false;
 }
 
-/// Returns the tape's record of the tensor and adds it if new. InputError for a tensor of another tape.
+/// Returns the tape's record of the tensor, and adds one if there is none. Throws InputError for a tensor of another
+/// tape.
 DeferredTensor DeferredTape::Impl::note(const at::Tensor& tensor, DeferredTape& tape) {
-  if (!tensor.is_meta()) return {.constant = tensor.detach().clone()};  // its present values
+  if (!tensor.is_meta()) return {.constant = tensor.detach().clone()};  // its current values
   const Mark* mark = mark_of(tensor);
   if (mark && mark->tape.get() != &tape)
     throw InputError(

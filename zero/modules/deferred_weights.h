@@ -14,11 +14,11 @@ namespace zero {
 class DeferredWeights final : public WeightSource {
  public:
   /// Covers the tensors that the module has now. `seed`: for random numbers; ranks with equal seeds get equal values.
-  /// InputError for a Meta tensor that is on no tape.
+  /// Throws InputError for a Meta tensor that is not on a tape.
   DeferredWeights(const torch::nn::Module& module, const ModuleUnits& units, std::uint64_t seed);
 
   void check(const std::vector<TensorSpec>&) override {}
-  /// Computes the whole tensor on its first read, and keeps it until another tensor is read.
+  /// Computes the full tensor on its first read, and keeps it until another tensor is read.
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
   /// Gives the module's Meta buffers memory and values.

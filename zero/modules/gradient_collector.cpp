@@ -104,8 +104,8 @@ void GradientCollector::reduce_in_order() {
   }
 }
 
-// Multiplies in the leaves' type, so that bits agree at every stage. Writes to a new tensor: autograd may share the
-// gradient's memory with another leaf or with a gradient still in flight.
+// Multiplies in the leaves' type, so that bits agree at every stage. Writes to a new tensor, since autograd may share
+// the gradient's memory with another leaf or with a gradient that is still in flight.
 void GradientCollector::weigh(Group& group) const {
   if (weight_ == 1) return;
   for (Leaf& leaf : group.leaves) {
@@ -140,7 +140,7 @@ void GradientCollector::finish() {
     for (Leaf& leaf : group.leaves) leaf.parameter.mutable_grad() = leaf.stand_in;
 }
 
-// The order of rank 0's backward; groups that it did not complete come last.
+// Uses the order of rank 0's backward; groups that it did not complete come last.
 void GradientCollector::agree_on_order() {
   std::vector<std::int64_t> order(completed_.begin(), completed_.end());
   for (const int g : order_)

@@ -1,7 +1,7 @@
 #pragma once
-// GradientCollector: collects the gradients of a backward that the user runs. A hook on each trained leaf runs when its
-// gradient is complete. A group with all its gradients is packed and reduced at once, in an order that all ranks share;
-// the rest follows after backward.
+// GradientCollector: collects the gradients of a backward pass that the user runs. A hook on each trained leaf runs
+// when the leaf's gradient is complete. A group that has all its gradients is packed and reduced at once, in an order
+// that all ranks share. The other groups follow after backward.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,22 +12,24 @@ namespace zero {
 
 class GradientCollector {
  public:
-  /// Sets the hooks. Groups have one unit each and must outlive this; it must outlive backwards through the leaves.
+  /// Sets the hooks. Each group belongs to one unit. Groups must outlive the collector, and the collector must outlive
+  /// backward passes through the leaves.
   GradientCollector(UnitGroups& groups, Communicator& ranks);
   ~GradientCollector();
   GradientCollector(const GradientCollector&) = delete;
   GradientCollector& operator=(const GradientCollector&) = delete;
 
-  /// Call before and after a micro-batch's backward. begin() drops the leaves' old gradients; a leaf without a gradient
-  /// counts as zeros. Gradients are multiplied by `weight`; 0 gives zeros, even for NaN. Afterwards leaves hold
-  /// stand-ins (gradient_stand_in.h). InputError if no leaf has a gradient. Collective.
+  /// Call begin() before a micro-batch's backward and finish() after it. begin() drops the leaves' old gradients; a
+  /// leaf without a gradient counts as zeros. Gradients are multiplied by `weight`; weight 0 gives zeros, even for NaN.
+  /// After finish() leaves hold stand-ins (gradient_stand_in.h). Throws InputError if no leaf has a gradient.
+  /// Collective.
   void begin(MicroBatch micro, double weight = 1);
   void finish();
   /// Discards the step's gradients so far.
   void drop();
 
-  /// Called by a leaf's hook when its gradient is complete. InputError outside begin() and finish(), and for a second
-  /// gradient in one backward.
+  /// A leaf's hook calls it when the leaf's gradient is complete. Throws InputError outside begin() and finish(), and
+  /// for a second gradient in one backward.
   void arrived(int group, int leaf);
 
  private:

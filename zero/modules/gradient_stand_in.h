@@ -1,12 +1,12 @@
 #pragma once
-// GradientStandIn: the tensor in parameter.grad() of a sharded model, whose real gradients are in its shards.
+// GradientStandIn: the tensor in parameter.grad() of a sharded model. The real gradients are in the model's shards.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
 
-/// A tensor with the parameter's shape and type but no values. Using it throws InputError that names the sharded
-/// model's own call. This includes norms over parameter.grad(), clip_grad_norm_() and LibTorch's optimizers, which
-/// would silently do nothing without a gradient.
+/// Returns a tensor with the parameter's shape and type but no values. Using the tensor throws InputError that names
+/// the sharded model's function to call instead. So norms over parameter.grad(), clip_grad_norm_() and LibTorch's
+/// optimizers throw, instead of silently skipping a missing gradient.
 at::Tensor gradient_stand_in(const at::Tensor& parameter);
 
 }  // namespace zero

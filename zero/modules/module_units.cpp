@@ -53,7 +53,8 @@ class Walk {
  public:
   explicit Walk(const std::vector<std::string>& patterns) : patterns_(patterns), matched_(patterns.size(), false) {}
 
-  /// `opens`: children become units, and containers open too. `above`: patterns that match a module around this one.
+  /// `opens`: children become units, and so do the children of containers. `above`: patterns that match a module around
+  /// this one.
   void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens,
              const std::set<std::size_t>& above = {}) {
     for (const auto& parameter : module.named_parameters(/*recurse=*/false))
@@ -66,7 +67,7 @@ class Walk {
       // A pattern's * matches dots too, so a match inside a matching module belongs to the outer one.
       std::set<std::size_t> around = above;
       around.insert(matching.begin(), matching.end());
-      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // of a container: its own
+      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // also in a container
       const std::size_t before = found_.size();
       visit(*child.value(), child_path, begins ? child_path : unit, opens && container, around);
       if (found_.size() > before)
@@ -140,7 +141,7 @@ bool has_bytes(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0;
 }
 
-/// A buffer that shares a parameter's elements would keep the old values.
+/// Throws InputError for a buffer that shares a parameter's elements, since it would keep the old values.
 void check_buffers(const torch::nn::Module& module, const std::vector<Found>& distinct) {
   for (const auto& buffer : module.named_buffers()) {
     if (!has_bytes(buffer.value())) continue;
@@ -158,7 +159,7 @@ void check_buffers(const torch::nn::Module& module, const std::vector<Found>& di
   }
 }
 
-/// Two parameters that share elements would be trained as if they were separate.
+/// Throws InputError for two parameters that share elements, since they would be trained as if they were separate.
 void check_memory(const std::vector<Found>& distinct) {
   struct Place {
     ByteRange bytes;

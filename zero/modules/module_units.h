@@ -1,8 +1,8 @@
 #pragma once
 // ModuleUnits: splits a module's parameters into units, each unsharded and resharded as a whole. A unit is a named
-// child of the module or a match of the patterns. A list child (ModuleList, ModuleDict, Sequential) gives a unit for
-// each element. A child with most parameters in lists (TransformerEncoder) is split like the module itself. The other
-// parameters form a unit of their own, the first.
+// child of the module or a match of the patterns. Each element of a list child (ModuleList, ModuleDict, Sequential) is
+// a unit. A child with most of its parameters in lists (TransformerEncoder) is split like the module itself. The other
+// parameters form a unit of their own, which is the first unit.
 #include <torch/nn/module.h>
 
 #include <memory>
@@ -19,8 +19,8 @@ class ModuleUnits {
  public:
   /// `patterns`: fnmatch(3) patterns on full module names. The outermost matches of a pattern are units ("layers.*":
   /// one per layer, with everything inside). A unit inside a unit needs another pattern. Keeps the module's tensors
-  /// without copying. InputError for a module without parameters or a pattern without matches. InputError for
-  /// parameters that differ in type or device, are not floating, are sparse, or share memory with each other or a
+  /// without copying. Throws InputError for a module without parameters or a pattern without matches. Also throws for
+  /// parameters that differ in type or device, are sparse or not floating-point, or share memory with each other or a
   /// buffer.
   explicit ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns = {});
 
@@ -34,7 +34,7 @@ class ModuleUnits {
     std::string first_name;  // of the same tensor
   };
   const std::vector<Named>& parameters() const { return parameters_; }
-  /// Advice if one unit holds most of the parameters and could be split.
+  /// Returns advice if one unit holds most of the parameters and could be split.
   std::optional<std::string> large_unit() const;
   /// Marks all parameters as frozen.
   void freeze();

@@ -10,13 +10,13 @@ namespace zero {
 
 class ModuleWeights final : public WeightSource {
  public:
-  /// Refers to the parameters' present memory until destroyed, even if they are redirected.
+  /// Keeps the parameters' current memory until destroyed, even if the parameters are pointed at other memory.
   explicit ModuleWeights(const ModuleUnits& units);
 
   /// Points the module's parameters back to their original memory.
   void give_back(const ModuleUnits& units) const;
 
-  /// InputError for a tensor that is no parameter or has another shape.
+  /// Throws InputError for a tensor that is not a parameter or has another shape.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 

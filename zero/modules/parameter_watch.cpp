@@ -49,7 +49,7 @@ class Uses {
         if (element.isTensor()) add(element.toTensor(), writes);
     }
   }
-  /// A possible reason why LibTorch refused the operation's types; empty if none.
+  /// Returns a possible reason why LibTorch rejected the operation's types; empty if there is none.
   std::string types_that_differ() const {
     if (!watched_type_ || !other_type_ || *watched_type_ == *other_type_) return "";
     return text(". The sharded parameter is of ", *watched_type_, " and another argument of ", *other_type_,
@@ -57,7 +57,7 @@ class Uses {
                 "zero::bf16}, or leave precision out");
   }
   void tell(const std::string& operation) const {
-    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // else a tape would record the watchers' operations
+    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // so that no tape records the watchers' operations
     for (const Use& use : uses_)  // report reads first: they show that LibTorch's optimizer is at work
       if (!use.writes) use.watcher->before_read(operation, use.groups);
     for (const Use& use : uses_)
@@ -79,7 +79,7 @@ class Uses {
   std::optional<at::ScalarType> watched_type_, other_type_;  // of floating arguments
 };
 
-/// set_data() is no operation, but the check it begins with is one. A tensor's own data count as unchanged.
+/// set_data() is not an operation, but its initial check is one. Assigning a tensor its own data is not a change.
 bool gives_other_data(const c10::OperatorHandle& operation, const torch::jit::Stack& stack) {
   if (operation.schema().name() != "aten::_has_compatible_shallow_copy_type") return false;
   return !stack[stack.size() - 2].toTensor().is_same(stack.back().toTensor());

@@ -1,10 +1,10 @@
 #pragma once
 // ShardedModule: an unchanged torch::nn::Module over model states that are sharded by a plan. Forward is called as
-// usual: an operation that uses a unit's weights unshards them first (ParameterWatch). Gradients are reduced as
+// usual. An operation that uses a unit's weights first unshards them (ParameterWatch). Gradients are reduced as soon as
 // backward completes them.
 //
-// One training step with A micro-batches: for each, forward, then backward(loss, weight, {first, last}); then update().
-// All ranks make the same calls; a rank without work passes batches of zero rows and weight 0.
+// A training step runs, for each micro-batch, forward and then backward(loss, weight, {first, last}), and finally
+// update(). All ranks make the same calls. A rank without work passes batches of zero rows and weight 0.
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +20,10 @@ namespace zero {
 
 class ShardedModule final : private ParameterWatcher {
  public:
-  /// Copies rank 0's parameters and buffers to all ranks. `units`: of the module. `options`: order and watching are
-  /// overwritten. Module and mesh must outlive this; afterwards the module can only be destroyed. Without `trains`,
-  /// holds parameters only. `initial`: values of Meta parameters; null: those of rank 0's module. InputError if ranks
-  /// have different modules. Collective.
+  /// Copies rank 0's parameters and buffers to all ranks. `units`: the module's units. `options`: order and watching
+  /// are overwritten. Module and mesh must outlive the ShardedModule; afterwards the module can only be destroyed.
+  /// Without `trains`, only parameters are held. `initial`: values of Meta parameters; null: those of rank 0's module.
+  /// Throws InputError if ranks have different modules. Collective.
   ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true,
                 WeightSource* initial = nullptr);
   ~ShardedModule() override;
@@ -31,24 +31,24 @@ class ShardedModule final : private ParameterWatcher {
   ShardedModule& operator=(const ShardedModule&) = delete;
 
   /// Throws InputError that names the call if one rank makes it alone while the others wait
-  /// (comm/agreement/rank0_scope.h). Checked before any change, at every stage. Uses of parameters and
-  /// for_each_parameter() check it too.
+  /// (comm/agreement/rank0_scope.h). Call it before any change, at every stage. Uses of parameters and
+  /// for_each_parameter() are checked too.
   void check_all_take_part(const std::string& call) const;
 
-  /// Adds the gradients of the scalar loss, times the weight, to the step's. Tensors other than parameters get the
-  /// unweighted gradient. InputError if no parameter contributes to the loss; rethrows backward's exceptions. Both drop
-  /// the step's gradients. Collective.
+  /// Adds the gradients of the scalar loss, times the weight, to the step's gradients. Tensors other than parameters
+  /// get the unweighted gradient. Throws InputError if no parameter contributes to the loss; rethrows backward's
+  /// exceptions. In both cases the step's gradients are dropped. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
-  /// Call after the last micro-batch. The rule's loss scale divides the gradients: give the sum of the weights of all
-  /// ranks and micro-batches.
+  /// Call it after the last micro-batch. The gradients are divided by the rule's loss scale, so set it to the sum of
+  /// the weights of all ranks and micro-batches.
   StepResult update(const UpdateRule& rule);
-  /// Discards the step's gradients so far: the next micro-batch begins a step.
+  /// Discards the step's gradients so far, so that the next micro-batch begins a step.
   void drop_step();
-  /// Call after code other than update() changed the weights. Older graphs can no longer run backward.
+  /// Call it after code other than update() has changed the weights. Older graphs can no longer run backward.
   void weights_changed() const;
 
-  /// Visits whole values in master type and host memory, under each of their names, one group at a time: parameters, or
-  /// gradient sums after a step's last backward. Collective.
+  /// Visits full tensors in the master type and host memory, under each of their names, one group at a time. They are
+  /// parameters, or gradient sums after a step's last backward. Collective.
   using Visit = std::function<void(const std::string& name, const at::Tensor& value)>;
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
@@ -84,8 +84,8 @@ void write_values(const at::Tensor& tensor, const at::Tensor& values);
 /// Copies every buffer from rank 0. Collective.
 void share_buffers(const torch::nn::Module& module, Communicator& ranks);
 
-/// Throws InputError on all ranks that names the first difference if their modules differ in parameters, buffers or
-/// units. Collective.
+/// If modules differ between ranks in parameters, buffers or units, throws InputError on all ranks that names the first
+/// difference. Collective.
 void check_same_modules(const torch::nn::Module& module, const ModuleUnits& units, Communicator& ranks);
 
 }  // namespace zero

@@ -67,7 +67,7 @@ void UnshardedCache::use(const std::vector<int>& groups, Phase phase, bool plann
   if (planned && groups_.overlap) look_ahead(groups, phase);
 }
 
-// Returns false if one of them finds no room next to the others.
+// Returns false if there is no buffer for one of them next to the others.
 bool UnshardedCache::open_all(const std::vector<int>& groups, Phase phase) {
   for (const int group : groups) {
     if (open_[std::size_t(group)]) continue;

@@ -1,7 +1,7 @@
 #pragma once
-// UnshardedCache: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first
-// use and stays until its buffer is needed. The uses of the previous pass (AccessTrace) decide what to reshard and what
-// to prefetch.
+// UnshardedCache: unshards groups in whatever order a user's program uses them. A group is unsharded on first use and
+// stays so until its buffer is needed. The uses of the previous pass (AccessTrace) determine which groups are resharded
+// and prefetched.
 #include <string>
 #include <vector>
 
@@ -12,18 +12,18 @@ namespace zero {
 
 class UnshardedCache final : private WeightUser {
  public:
-  /// The groups' units may be in any order. They must outlive this.
+  /// The groups' units may be in any order. The groups must outlive the cache.
   explicit UnshardedCache(UnitGroups& groups);
   ~UnshardedCache() override { end(); }
   UnshardedCache(const UnshardedCache&) = delete;
   UnshardedCache& operator=(const UnshardedCache&) = delete;
 
-  /// Unshards all these groups before it returns. `planned`: this use recurs in the next pass. InputError if an
-  /// operation uses groups of more units at once than there are buffers. Collective.
+  /// Unshards all these groups before it returns. `planned`: the next pass will repeat this use. Throws InputError if
+  /// an operation uses groups of more units at once than there are buffers. Collective.
   void use(const std::vector<int>& groups, Phase phase, bool planned);
-  /// Call after a forward and its backward: their uses become the plan of the next pass.
+  /// Call it after a forward and its backward, whose uses become the plan of the next pass.
   void end_pass() { plan_.end_pass(); }
-  /// Call if the pass failed: reshards everything; its uses are no plan.
+  /// Call it if the pass failed. Reshards everything; the pass's uses do not become a plan.
   void drop_pass();
   const AccessTrace& plan() const { return plan_; }
 

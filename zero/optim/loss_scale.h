@@ -9,7 +9,7 @@ namespace zero {
 struct LossScaleOptions {
   double start = 65536.0;
   double floor = 1.0;                   // an overflow at this scale ends the run
-  double ceiling = 16777216.0;          // 2^24: beyond it the scaled fp32 loss loses only range
+  double ceiling = 16777216.0;          // 2^24: above it the scaled fp32 loss would only lose range
   std::int64_t growth_interval = 2000;  // clean steps before the scale doubles
   std::string rates = "optimizer.lr";   // the keys to lower, for messages
 };
@@ -23,7 +23,7 @@ struct LossScaleState {
   bool operator==(const LossScaleState&) const = default;
 };
 
-/// Every rank holds one and reports the same of every step to it, so all scales stay equal.
+/// Every rank has a LossScale and reports the same results to it, so all scales stay equal.
 class LossScale {
  public:
   explicit LossScale(const LossScaleOptions& options = {});
@@ -35,12 +35,12 @@ class LossScale {
   std::int64_t clean_steps() const { return clean_steps_; }
   std::int64_t skipped_steps() const { return skipped_steps_; }
 
-  /// Call it after the step's gradients are reduced, with what all ranks agree on. Returns whether the step is taken.
-  /// Throws Error if gradients overflow at the floor.
+  /// Call it after the step's gradients are reduced. All ranks pass the same `finite`. Returns true if the step is
+  /// taken. Throws Error if gradients overflow at the floor.
   bool update(bool finite);
 
   /// Call it after the last of `steps` steps. Throws Error if every step was skipped, or if the last loss is not
-  /// finite: the weights are then no result of training.
+  /// finite, since the weights are then not a result of training.
   void require_trained(std::int64_t steps, double last_loss) const;
 
   /// For checkpoints.

@@ -14,10 +14,10 @@ void line(std::ostream& lines, const char* name, const std::optional<Value>& val
   if (value) line(lines, name, *value);
 }
 
-// A field more, and this does not compile.
+// Adding a field to the struct is a compile error here.
 void describe(std::ostream& lines, const OptimizerGroup& group) {
   const auto& [match, optimizer, lr, weight_decay, lr_adamw, place] = group;
-  static_cast<void>(place);  // the place in a file is no setting
+  static_cast<void>(place);  // the place in a file is not a setting
   lines << "group";
   for (const std::string& pattern : match) lines << ' ' << pattern;
   lines << '\n';

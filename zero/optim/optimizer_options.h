@@ -8,14 +8,14 @@
 
 namespace zero {
 
-/// Tensors with settings of their own: those whose name matches one of the patterns. A field that is none takes the
-/// default of the group's optimizer.
+/// Settings for tensors whose name matches one of the patterns. An empty field takes the default of the group's
+/// optimizer.
 struct OptimizerGroup {
   std::vector<std::string> match;        // patterns for whole names, as in fnmatch(3): * ? [..]
-  std::optional<std::string> optimizer;  // none: the run's
-  std::optional<double> lr;              // at the peak of the schedule, which all tensors follow
-  std::optional<double> weight_decay;    // of all tensors that match, vectors too
-  std::optional<double> lr_adamw = {};   // Muon: rate of the tensors that AdamW takes; `lr` is that of its matrices
+  std::optional<std::string> optimizer;  // none: that of the run
+  std::optional<double> lr;              // rate at the peak of the schedule, which all tensors follow
+  std::optional<double> weight_decay;    // for all tensors that match, vectors too
+  std::optional<double> lr_adamw = {};   // Muon: rate for tensors that AdamW updates; `lr` is for Muon's matrices
   std::string place = {};                // "config.toml:12", for messages
 
   bool operator==(const OptimizerGroup& o) const {
@@ -26,13 +26,13 @@ struct OptimizerGroup {
 
 struct OptimizerOptions : RuleSettings {
   std::string name = "adamw";
-  std::vector<OptimizerGroup> groups = {};  // the first one that matches counts
+  std::vector<OptimizerGroup> groups = {};  // the first group that matches applies
 
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// Lists every setting as a line, "lr 0.001", with all digits, and then those of the groups. Ranks must agree on the
-/// result.
+/// Lists every setting on a line, "lr 0.001", with all digits, then the groups' settings. Used to check that ranks
+/// agree.
 std::string lines_of(const OptimizerOptions& options);
 
 }  // namespace zero

@@ -71,7 +71,8 @@ double OptimizerSet::own_lr(int optimizer, double run_lr, double schedule) const
   return 0;
 }
 
-// Settings that are not of the run's own optimizer are defaults, but for the AdamW that takes what that one does not.
+// Optimizers other than the run's have default settings, except the AdamW that updates tensors which the run's
+// optimizer cannot.
 OptimizerOptions OptimizerSet::options_of(const std::string& name) const {
   if (name == options_.name) return options_;
   OptimizerOptions options = optimizer_row(name).defaults;
@@ -136,7 +137,7 @@ void OptimizerSet::refuse_pattern(const OptimizerGroup& group, const std::string
   throw InputError(where(group) + " match = \"" + pattern + "\": no trained tensor has such a name" + why);
 }
 
-// A muon group's lr is that of its matrices, and lr_adamw that of its other tensors.
+// A muon group's lr applies to its matrices, and lr_adamw to its other tensors.
 void OptimizerSet::check_rates(std::size_t g) const {
   const OptimizerGroup& group = options_.groups[g];
   const Part& part = parts_[g];

@@ -6,7 +6,7 @@
 
 namespace zero {
 
-// In the files of rules/.
+// Defined in the files of rules/.
 OptimizerRow adamw_row(), sgd_row(), lion_row(), adafactor_row(), prodigy_row(), muon_row(), adamw8bit_row();
 
 const std::vector<OptimizerRow>& optimizer_table() {
@@ -14,7 +14,7 @@ const std::vector<OptimizerRow>& optimizer_table() {
     std::vector<OptimizerRow> all{adamw_row(),   sgd_row(),  lion_row(),     adafactor_row(),
                                   prodigy_row(), muon_row(), adamw8bit_row()};
     for (const OptimizerRow& row : all)
-      for (const std::string& key : row.settings) rule_setting(key);  // throws for one that has no line
+      for (const std::string& key : row.settings) rule_setting(key);  // throws for a key without a line
     return all;
   }();
   return rows;

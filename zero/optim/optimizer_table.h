@@ -11,12 +11,12 @@ namespace zero {
 struct OptimizerRow {
   std::string name;                   // value of optimizer.name
   std::string doc;                    // describes the rule and names its authors
-  std::vector<std::string> settings;  // keys of rule_settings.inl that it takes in addition to those of every rule
-  OptimizerOptions defaults;          // the rule's own
+  std::vector<std::string> settings;  // keys of rule_settings.inl that this rule accepts and not every rule has
+  OptimizerOptions defaults;          // the rule's own defaults
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
 };
 
-/// True if the rule takes the setting.
+/// Returns true if the rule accepts the setting.
 bool takes(const OptimizerRow& row, const RuleSetting& setting);
 
 /// Every optimizer; the first is the default.

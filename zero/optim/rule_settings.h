@@ -1,6 +1,6 @@
 #pragma once
-// RuleSettings: the numbers that a user may give to the rules of optimizers. rule_settings.inl has a line for each.
-// This file declares what the lines expand to.
+// RuleSettings: the hyperparameters that a user may set for optimizers' update rules. rule_settings.inl has a line for
+// each. This file declares what the lines expand to.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Plain values. A rule reads those that it takes.
+/// Plain values. Each rule reads only those that it uses.
 struct RuleSettings {
 #define SETTING(type, field, initial, ...) type field = initial;
 #include "zero/optim/rule_settings.inl"
@@ -18,16 +18,17 @@ struct RuleSettings {
   bool operator==(const RuleSettings&) const = default;
 };
 
-/// The values that a setting may have. The library has bounds of its own, because its users compute in fp64 too.
+/// The values that a setting may have. The library has bounds of its own, because its users may compute in fp64.
 struct Bound {
-  std::string text;  // completes "must be ..."; empty: anything goes
+  std::string text;  // completes "must be ..."; empty: no restriction
   std::function<bool(double)> accepts;
   std::string library_text;
   std::function<bool(double)> library_accepts;
 };
 namespace bounds {
 Bound anything();
-/// In a configuration at most 1e30, and above_zero() at least 1e-30: fp32 holds these and their reciprocals.
+/// In a configuration values are at most 1e30, and for above_zero() at least 1e-30, since fp32 can represent these and
+/// their reciprocals.
 Bound not_negative();
 Bound above_zero();
 /// At least 0 and below 1.

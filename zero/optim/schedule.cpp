@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-/// The part of lr that is left after the warm-up.
+/// Returns the fraction of lr after the warm-up.
 double remaining_part(const ScheduleOptions& o, std::int64_t s) {
   const double floor = o.min_lr_ratio;
   const auto length = static_cast<double>(o.steps - o.warmup_steps);

@@ -1,5 +1,6 @@
 #pragma once
-// StateStorage: the storage of an optimizer's states. Rules do not know it: they compute in the master's type.
+// StateStorage: the storage of an optimizer's states. Update rules do not depend on it, since they compute in the
+// master's type.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,22 +11,22 @@
 namespace zero {
 
 struct StateStorage {
-  bool bf16_states = false;   // states that bf16_state() allows are in bf16, rounded stochastically after each update
-  bool split_master = false;  // a master is its bf16 weight and a remainder of 16 bits
-  std::uint64_t seed = 0;     // of the stochastic rounding
+  bool bf16_states = false;   // stores states that bf16_state() allows in bf16, rounded stochastically
+  bool split_master = false;  // a master is stored as its bf16 weight and a 16-bit remainder
+  std::uint64_t seed = 0;     // for stochastic rounding
 
   bool operator==(const StateStorage&) const = default;
 };
 
-/// True if the state may be in bf16: it has one fp32 number per element and starts as zeros. A state that starts as the
-/// weights is compared with them, so it stays exact.
+/// Returns true if the state may be in bf16. It must have one fp32 value per element and start as zeros. A state that
+/// starts as a copy of the weights is compared with them, so it must stay exact.
 bool bf16_state(const Optimizer& optimizer, std::size_t state, at::ScalarType master);
 
-/// The optimizer's states as they are stored.
+/// Returns the optimizer's states as they are stored.
 std::vector<StateSpec> stored_states(const Optimizer& optimizer, at::ScalarType master, const StateStorage& storage);
 
-/// Returns why no state of these optimizers (the run's and its groups') can be in bf16, and the remedy; none if one
-/// can.
+/// Returns why the optimizers of the run and its groups have no state that can be in bf16, and the remedy. Returns none
+/// if some state can.
 std::optional<std::string> why_no_bf16_states(const OptimizerOptions& options, at::ScalarType master);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Statistics: fp64 numbers of tensors and of the run, equal on all ranks, and the sums that they follow from.
+// Statistics: fp64 numbers of tensors and of the run, equal on all ranks, and the sums from which they are computed.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct StatisticSpec {
 
 class Statistics {
  public:
-  /// All zeros. `shapes`: those of the tensors that the optimizer treats, in their order.
+  /// Starts as zeros. `shapes`: those of the tensors that the optimizer updates, in order.
   Statistics(const Optimizer& optimizer, const std::vector<std::vector<std::int64_t>>& shapes, at::Device device);
 
   int tensors() const { return int(places_.size()) - 1; }
   const std::vector<std::int64_t>& shape(int tensor) const { return shapes_[std::size_t(tensor)]; }
 
-  /// Flat fp64 views. All statistics of a tensor lie one after the other, in their order.
+  /// Flat fp64 views. A tensor's statistics follow each other in order.
   at::Tensor kept(int tensor) const { return part(kept_, tensor, &Place::kept); }
   at::Tensor sums(int tensor) const { return part(sums_, tensor, &Place::sums); }
   at::Tensor kept_of_run() const { return part(kept_, tensors(), &Place::kept); }

@@ -25,8 +25,8 @@ FileFacts::Kind kind_of(const std::string& path, const char* trace, FileCalls& c
   return facts_of(place(path, trace), calls, Links::kept).kind;
 }
 
-// An empty folder counts as absent. A run without room for its result leaves one, with the start of a file if the disk
-// refuses removals.
+// An empty folder counts as absent. A run that lacks disk space for its result leaves an empty folder, or the start of
+// a file that cannot be removed.
 bool holds(const std::string& path, const char* trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace, calls);
   if (kind == FileFacts::Kind::directory) return !is_empty_but_for_unpublished(place(path, trace), calls);
@@ -59,7 +59,7 @@ void require_no_model(const std::string& path, FileCalls& calls) {
                        ", so it is the folder of a model and not of a run: name another directory");
 }
 
-// True if --resume would continue from this folder.
+// Returns true if --resume would continue from this folder.
 bool can_go_on(const std::string& path, FileCalls& calls) {
   return holds(path, "config.toml", calls) && !newest_checkpoint_of(path, calls).empty() &&
          std::all_of(std::begin(results), std::end(results),

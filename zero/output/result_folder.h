@@ -1,5 +1,5 @@
 #pragma once
-// ResultFolder: a folder that a model or adapter is written to.
+// ResultFolder: a folder to which a model or adapter is written.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,19 +10,20 @@
 
 namespace zero {
 
-/// Unless finished, restores a folder that was missing or empty. A folder with an earlier result keeps it.
+/// If finish() is not called, the destructor restores a folder that was missing or empty. A folder with an earlier
+/// result keeps that result.
 class ResultFolder {
  public:
-  /// Only inspects the folder; InputError if it cannot.
+  /// Only inspects the folder; throws InputError if that fails.
   explicit ResultFolder(std::string path, std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
   ResultFolder(const ResultFolder&) = delete;
   ResultFolder& operator=(const ResultFolder&) = delete;
   ~ResultFolder();
 
-  /// Creates the folder if missing and marks it. Error if either fails.
+  /// Creates the folder if it is missing, and marks it. Throws Error if either fails.
   void mark();
-  /// Call when the result is whole: removes an earlier result's files that were not rewritten. Error if one cannot be
-  /// removed.
+  /// Call it when the result is complete. Removes an earlier result's files that were not rewritten. Throws Error if
+  /// one cannot be removed.
   void finish();
 
  private:

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-// Locks the directory itself: this leaves no file behind, and the lock ends with the process.
+// Locks the directory itself, so that no file is left behind and the lock ends with the process.
 RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls) {
   try {
     do {

@@ -10,18 +10,19 @@ namespace zero {
 
 class RunLock {
  public:
-  /// Creates the directory if missing. InputError if another process holds the lock, if the directory cannot be created
-  /// or written to, or if the system gives no answer. On a file system without locks, warns and does not lock. `calls`
-  /// must outlive the lock.
+  /// Creates the directory if it is missing. Throws InputError if another process holds the lock, if the directory
+  /// cannot be created or written to, or if the system cannot tell. On a file system without locks, warns and does not
+  /// lock. `calls` must outlive the lock.
   RunLock(const std::string& directory, FileCalls& calls);
-  /// Removes the directories that it created and that are still empty: a refused run leaves nothing behind.
+  /// Removes directories that it created and that are still empty, so that a run that ends in an error leaves nothing
+  /// behind.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
  private:
   void make(const std::string& directory);
-  void release();  // also removes folders that it created and that are still empty
+  void release();  // also removes directories that it created and that are still empty
 
   FileCalls& calls_;
   int file_ = -1;

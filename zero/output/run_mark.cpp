@@ -126,7 +126,7 @@ void clear_result_folder(const std::string& folder, FileCalls& calls) {
   for (const std::string& path : entries_of(folder, is_result_file, calls))
     if (kind_of(path, calls) != FileFacts::Kind::directory) remove_file(path, calls);
   const std::string mark = path_of(folder, Mark::result);
-  // The mark stays if foreign files are left: the next run may write here again.
+  // The mark stays if foreign files are left, so that the next run may write here again.
   const std::vector<std::string> left = names_in(folder, calls);
   if (left.size() == 1 && folder + "/" + left.front() == mark && is_marked(folder, Mark::result, calls))
     remove_file(mark, calls);

@@ -29,7 +29,7 @@ bool next_message(const ChatEnds& ends, std::string& line) {
 /// Generates one answer, without the token that ends it.
 std::string say(Generator& generator, const Generator::Ids& prompt, const GenerateOptions& options,
                 const Tokenizer& tokenizer, const std::function<void(const std::string&)>& print) {
-  TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // then an answer may begin a new text
+  TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // an answer may then begin a new text
   std::string answer;
   const auto add = [&](const std::string& more) {
     print(more);

@@ -35,7 +35,7 @@ Config seen_from(const fs::path& directory, Config config) {
   return config;
 }
 
-/// True if a file lies in a folder, or next to a file.
+/// Returns true if a file is in the folder `place`, or next to the file `place`.
 bool lies_in(const std::string& place, const fs::path& file) {
   const std::string home = tokenizer_home(place);
   const fs::path folder = file.parent_path();
@@ -43,7 +43,7 @@ bool lies_in(const std::string& place, const fs::path& file) {
                                                            is_same_place(folder.parent_path(), home)));
 }
 
-/// Refuses base weights other than those the adapters of a checkpoint were trained on.
+/// Throws InputError for base weights other than those on which the checkpoint's adapters were trained.
 void require_same_base(const std::string& base, const SavedStates& states) {
   for (const auto& [key, mark] : states.manifest().run.settings)
     if (key == "model.path" && mark == file_mark(base)) return;
@@ -51,7 +51,7 @@ void require_same_base(const std::string& base, const SavedStates& states) {
                         ", and are written as their difference from these: name the base model by --base"));
 }
 
-/// Rethrows what is wrong with the checkpoint as InputError.
+/// Rethrows errors in the checkpoint as InputError.
 template <class Work>
 auto as_input(const Work& work) {
   try {
@@ -61,7 +61,7 @@ auto as_input(const Work& work) {
   }
 }
 
-/// Refuses a lora.adapter file that has changed since the run read its frozen tensors.
+/// Throws InputError if the file of lora.adapter has changed since the run read its frozen tensors.
 void require_same_start(const RunModel& run, const Settings& settings) {
   if (!run.start || run.start->beside().empty()) return;
   const std::string& path = run.start->file().path();
@@ -85,7 +85,7 @@ CheckpointExport::CheckpointExport(const std::string& folder, const std::string&
   model_ = parse_model_config(run.model_config, folder + "/manifest.json");
 }
 
-/// Paths are as the run saw them, except the user's.
+/// Returns the configuration with paths as the run saw them, except those that the user named.
 Config CheckpointExport::seen() const {
   Config seen = seen_from(states_->manifest().run.directory, config_);
   if (!base_.empty()) seen.model.path = base_;

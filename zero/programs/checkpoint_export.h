@@ -14,12 +14,12 @@
 
 namespace zero {
 
-/// A checkpoint may come from a stranger. Its configuration may name other files. They are read only if their contents
+/// A checkpoint may come from a stranger. Its configuration may name other files. These are read only if their contents
 /// match the checkpoint's records, so a checkpoint cannot leak a file just by naming it.
 class CheckpointExport {
  public:
-  /// `base` and, for adapters, `tokenizer` replace those that the checkpoint names; empty: keep. InputError for a
-  /// folder that does not verify.
+  /// `base` and, for adapters, `tokenizer` replace the paths that the checkpoint names; empty: keep the path. Throws
+  /// InputError if the folder fails verification.
   explicit CheckpointExport(const std::string& folder, const std::string& base = "", const std::string& tokenizer = "");
 
   const ModelConfig& model() const { return model_; }
@@ -29,14 +29,15 @@ class CheckpointExport {
   std::vector<ReadPath> reads() const;
   /// The weights of a model.
   std::shared_ptr<WeightSource> weights() const;
-  /// For a model: the run's options, which require_recorded() may refuse. Paths are as the run saw them.
+  /// For a model: the run's options, for which require_recorded() may throw. Paths are as the run saw them.
   HfWriteOptions options() const;
-  /// InputError for a file behind these options that the checkpoint has no record of. Files in `named`, which the user
-  /// named, are exempt.
+  /// Throws InputError if these options need a file that the checkpoint does not record. Files in `named`, which the
+  /// user named, are exempt.
   void require_recorded(const HfWriteOptions& options, std::vector<std::string> named) const;
-  /// For an adapter: the same check of all that write_adapter() reads, including the base's weights if it reads them.
+  /// For an adapter: makes the same check for all files that write_adapter() reads, including the base model's weights
+  /// if they are read.
   void check_adapter() const;
-  /// Writes the adapter as the run would have. Call check_adapter() first.
+  /// Writes the adapter as the run would have written it. Call check_adapter() first.
   void write_adapter(const std::string& folder) const;
 
  private:

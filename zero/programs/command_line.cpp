@@ -34,7 +34,7 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// Refuses words that belong to no option.
+/// Throws InputError for words that do not belong to an option.
 void refuse_strays(const CLI::App& app) {
   const std::vector<std::string> strays = app.remaining();
   if (!strays.empty())
@@ -42,7 +42,7 @@ void refuse_strays(const CLI::App& app) {
                      " --help lists the arguments)");
 }
 
-/// The rank that mpirun or srun sets; true without them.
+/// Returns true for rank 0 of mpirun or srun, and for a process that neither of them started.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";

@@ -13,8 +13,8 @@ namespace zero {
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
                                       bool speaks = true);
 
-/// The same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all return
-/// exit code 2.
+/// The same for a program that has not started its ranks yet. mpirun's first rank reports a parse error, and all ranks
+/// return exit code 2.
 std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text);
 
 }  // namespace zero

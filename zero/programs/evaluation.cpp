@@ -126,7 +126,7 @@ class Data {
   DataOptions options_;
 };
 
-/// The sum of all sequences' losses, in file order.
+/// Returns the sum of all sequences' losses, in file order.
 double summed_loss(Engine& engine, const ValidationLoader& loader) {
   std::vector<double> losses;
   for (std::int64_t turn = 0; turn < loader.micro_batches(); ++turn) {

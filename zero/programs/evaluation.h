@@ -1,5 +1,6 @@
 #pragma once
-// Evaluation: the loss of a model, with or without an adapter, on files of texts or conversations. Trains nothing.
+// Evaluation: computes the loss of a model, with or without an adapter, on files of texts or conversations. It does not
+// train.
 #include <string>
 #include <vector>
 
@@ -11,12 +12,12 @@ namespace zero {
 struct EvaluationOptions {
   ModelPlace place;
   std::vector<std::string> files;      // as in data.validation
-  std::string chat_template;           // a known name or a file; empty: the run's, the adapter's or the model's
+  std::string chat_template;           // a known name or a file; empty: that of the run, the adapter or the model
   std::string train_on = "assistant";  // tokens that count: assistant | all
   std::string token_dtype = "uint16";  // .bin files
   std::string precision;               // of weights and arithmetic: fp32 | bf16 | fp16; empty: ModelSource::precision
   std::int64_t seq_len = 0;            // tokens of a sequence; 0: 1024, or the model's context if shorter
-  std::string cache;                   // folder of token caches that all nodes see; empty: a temporary one
+  std::string cache;                   // folder for token caches that all nodes see; empty: a temporary folder
 };
 
 struct Evaluation {
@@ -27,10 +28,10 @@ struct Evaluation {
   double perplexity() const;
 };
 
-/// Evaluates each file. Weights are sharded over the ranks as at stage 3, and ranks share the sequences. Each sequence
-/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective. Throws
-/// InputError on all ranks for an unreadable model, adapter or file, and for a file without a counted token. Also
-/// throws for texts on several nodes without `cache`.
+/// Evaluates each file. Weights are sharded over the ranks as at stage 3, and ranks share the sequences. Sequences are
+/// computed one by one and summed in order, so results are the same bit for bit for any number of ranks and threads.
+/// Throws InputError on all ranks for an unreadable model, adapter or file, and for a file without a counted token.
+/// Also throws for texts on several nodes without `cache`. Collective.
 std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options);
 
 }  // namespace zero

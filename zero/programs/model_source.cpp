@@ -65,7 +65,7 @@ bool is_own_file(const std::string& path) {
   return facts.kind == FileFacts::Kind::file && facts.owner == ::geteuid();
 }
 
-/// Refuses a run's folder, or its checkpoints/, that has no checkpoint.
+/// Throws InputError for a run's folder, or its checkpoints/, without a checkpoint.
 void refuse_without_checkpoints(const std::string& path) {
   fs::path place = fs::path(path).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
@@ -102,8 +102,8 @@ std::string resolve_adapter(const std::string& given) {
   return path;
 }
 
-/// Resolves a run that made an adapter to its base model and the adapter; none for other paths. The run's
-/// config.toml names the model, so the caller must own it: a stranger's folder could name any of the caller's
+/// Resolves a run that made an adapter to its base model and the adapter; none for other paths. The run's config.toml
+/// names the base model, so the user must own that file. Otherwise a stranger's folder could name any of the user's
 /// models.
 std::optional<ModelPlace> resolve_adapter_run(const ModelPlace& place) {
   const std::string& run = place.model;
@@ -151,7 +151,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   ModelSource source;
   source.config = checkpoint->model();
   source.weights = {weights.get(),
-                    [checkpoint, weights](WeightSource*) {}};  // they read from the checkpoint during their lifetime
+                    [checkpoint, weights](WeightSource*) {}};  // keeps alive the checkpoint that they read
   source.options = checkpoint->options();
   source.precision = checkpoint->precision();
   const TokenizerSource own = source.options.tokenizer;

@@ -11,12 +11,12 @@
 namespace zero {
 
 struct ModelSource {
-  std::string name;    // name of the folder or the run for people, without "model" and the like
+  std::string name;    // human-readable name of the folder or the run, without "model" and the like
   std::string folder;  // the opened folder
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged
   HfWriteOptions options;                 // for writing: type as stored, tokenizer, base
-  std::string precision;                  // fp32 | bf16 | fp16: its run's or its adapter's, else as stored
+  std::string precision;                  // fp32 | bf16 | fp16: that of the run or the adapter, otherwise as stored
 };
 
 /// The help text of --allow-unused.
@@ -25,34 +25,36 @@ inline constexpr const char* allow_unused_help =
 
 struct ModelPlace {
   std::string model;
-  std::string adapter = {};    // a PEFT directory, or the folder of a run that made one; empty: none
+  std::string adapter = {};    // a PEFT directory, or the folder of a run that made an adapter; empty: none
   std::string tokenizer = {};  // tokenizer.model or a folder with one; overrides all others; empty: none
   UnusedTensors unused = UnusedTensors::refuse;
-  std::string base = {};  // base model's directory of a checkpoint; empty: the one it names
+  std::string base = {};  // the base model's directory, for a checkpoint; empty: the one that the checkpoint names
 };
 
 /// Replaces run folders by their contents:
-/// - RUN by RUN/model, or by the newest of RUN/checkpoints if there is no model yet;
-/// - RUN/checkpoints by its newest;
-/// - an adapter's RUN by RUN/adapter.
+/// - RUN by RUN/model, or by the newest checkpoint in RUN/checkpoints if there is no model yet;
+/// - RUN/checkpoints by the newest checkpoint in it;
+/// - RUN given as an adapter by RUN/adapter.
 ///
-/// The model may be a run that made an adapter. If no other adapter is given, it stands for its base model plus that
-/// adapter, and the log names both. The caller must own that run, since its config.toml names the base.
+/// The model may be a run that made an adapter. If no other adapter is given, the run stands for its base model plus
+/// that adapter, and the log names both. The user must own that run's folder, since its config.toml names the base
+/// model.
 ///
-/// Throws InputError, with the command that helps, if the base is missing or somebody else owns the run. Also throws
-/// for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
+/// If the base model is missing or another user owns the run, throws InputError that names a command to use instead.
+/// Also throws for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
 ModelPlace resolve(const ModelPlace& place);
 
 inline constexpr const char* base_help =
     "model directory in the place of the base model that a checkpoint names, where that has moved or changed";
 
-/// InputError if a resolved place has a base but is no checkpoint.
+/// Throws InputError if a resolved place has a base but is not a checkpoint.
 void require_base_of_checkpoint(const ModelPlace& place);
 
-/// A readable name: "run1" for out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and out/run1.
+/// Returns a readable name: "run1" for out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and
+/// out/run1.
 std::string name_of_place(const std::string& path);
 
-/// Opens a resolved place. InputError if anything is missing, broken or mismatched. Reads no weights.
+/// Opens a resolved place. Throws InputError if anything is missing, broken or inconsistent. Reads no weights.
 ModelSource open_model(const ModelPlace& place);
 
 }  // namespace zero

@@ -4,11 +4,11 @@
 
 namespace zero {
 
-/// Starts the log, runs the body and returns its exit code. An exception becomes one error line and its exit
-/// code.
+/// Starts the log, runs the body and returns its exit code. An exception is logged as one error line and determines the
+/// exit code.
 int run_program(const std::function<int()>& body);
 
-/// Flushes standard output. Error if any output was lost.
+/// Flushes standard output. Throws Error if any output was lost.
 void require_written_output();
 
 }  // namespace zero

@@ -15,7 +15,8 @@ namespace zero {
 /// The tokenizer of a model, and the ids that begin a text.
 class Prompter {
  public:
-  /// `named`: the value of --tokenizer; empty: the adapter's or the model's. InputError if there is none.
+  /// `named`: the value of --tokenizer; empty: the tokenizer of the adapter or the model. Throws InputError if there is
+  /// none.
   Prompter(const ModelSource& source, const std::string& named);
 
   /// Encodes a text, with a document's opening ids first unless the text contains them.
@@ -29,29 +30,31 @@ class Prompter {
 };
 
 struct Prompt {
-  nlohmann::ordered_json shown;  // {"prompt": text}, or {"messages": [...]} with the "reference" that followed them
+  nlohmann::ordered_json shown;  // {"prompt": text}, or {"messages": [...]} with the answer as "reference"
   std::vector<std::int32_t> ids;
 };
 
-/// The prompt of --prompt. InputError if it gives no token.
+/// Returns the prompt of --prompt. Throws InputError if it has no tokens.
 Prompt text_prompt(const std::string& prompt, const Prompter& prompter);
 
-/// The lines of a --prompts file. InputError, with the line number, for a blank line; also for an empty file.
+/// Returns the lines of a --prompts file. Throws InputError for an empty file, and with the line number for a blank
+/// line.
 std::vector<std::string> read_prompts(const std::string& path);
 
-/// One prompt per line of `path`. InputError, with the line number, for one that gives no token.
+/// Returns one prompt per line of `path`. Throws InputError, with the line number, for a prompt without tokens.
 std::vector<Prompt> text_prompts(const std::vector<std::string>& lines, const std::string& path,
                                  const Prompter& prompter);
 
 /// True if a --prompts file holds conversations: its name ends in .jsonl.
 bool holds_chats(const std::string& path);
 
-/// One conversation per line, in the training format, rendered by the chat template. The model answers the last
-/// message; a last message that is an answer is the reference. InputError, with the line number, for anything else.
+/// Returns one conversation per line, in the training format, rendered by the chat template. The model answers the last
+/// message. If the last message is already an answer, it is the reference. Throws InputError, with the line number, for
+/// anything else.
 std::vector<Prompt> chat_prompts(const std::vector<std::string>& lines, const std::string& path,
                                  const ChatTemplate& chat_template, const Prompter& prompter);
 
-/// The template of --chat-template, else that of the adapter or the model.
+/// Returns the template of --chat-template, otherwise that of the adapter or the model.
 ChatTemplate chat_template_of(const ModelSource& source);
 
 }  // namespace zero

@@ -17,7 +17,7 @@ std::string key_of(std::string word) {
   return "";
 }
 
-// The name of a configuration key and how to set it; empty for an unknown word.
+// Returns the name of a configuration key and how to set it; empty for an unknown word.
 std::string key_hint(const std::string& name, const std::string& value) {
   if (const std::string key = key_of(name); !key.empty())
     return "; keys of the configuration are given as --set " + key + "=" + value;
@@ -25,7 +25,7 @@ std::string key_hint(const std::string& name, const std::string& value) {
   return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
 }
 
-// Compares without dashes, which would make short names alike. Never suggests --help for a misspelt option.
+// Ignores dashes, which would make short names look alike. Never suggests --help for a misspelt option.
 std::string nearest_option(const std::string& option, const std::vector<std::string>& options) {
   std::vector<std::string> names;
   for (const std::string& known : options)

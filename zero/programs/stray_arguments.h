@@ -1,14 +1,14 @@
 #pragma once
-// StrayArguments: words of a command line that belong to no option.
+// StrayArguments: words on a command line that do not belong to an option.
 #include <string>
 #include <vector>
 
 namespace zero {
 
 /// The error message: "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3".
-/// Lists the words in order, then the likely meaning of the first. That is one of the program's `options`; if --set is
-/// among them, a key by its name here or in another tool; or the nearest option. Omits this part if nothing is near.
-/// Requires a word.
+/// Lists the words in order, then the likely meaning of the first word. That is one of the program's `options` or the
+/// nearest one. If the program has --set, it may be a key, by its name here or in another tool. Omits this part if
+/// nothing is near. `words` must not be empty.
 std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options);
 
 }  // namespace zero

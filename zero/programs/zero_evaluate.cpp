@@ -1,5 +1,5 @@
-// zero_evaluate: the loss of a model, perhaps with an adapter, on files. Started by mpirun, one process per rank, or
-// alone.
+// zero_evaluate: computes the loss of a model, optionally with an adapter, on files. It runs alone, or mpirun starts
+// one process per rank.
 #include <CLI/CLI.hpp>
 
 #include <ATen/Parallel.h>

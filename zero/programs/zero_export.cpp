@@ -61,7 +61,7 @@ ModelSource open_source(const Arguments& arguments) {
   return source;
 }
 
-/// Refuses to overwrite an input, under any of its names.
+/// Throws InputError if the output would overwrite an input, under any of its names.
 void refuse_reads(const std::vector<ReadPath>& reads, const std::string& out) {
   if (const auto read = first_read_of(reads, out))
     throw InputError(
@@ -75,8 +75,8 @@ bool is_gguf(const std::string& path) {
   return file.size() == 0 || std::string_view(magic, 4) == "GGUF";
 }
 
-/// Refuses to overwrite anything else, unless asked to and this program wrote it or it is a file of the same
-/// kind.
+/// Throws InputError if the output would overwrite anything else. With --overwrite, allows that for files of the same
+/// kind and for folders that this program wrote.
 void check_out(const Arguments& arguments) {
   std::vector<ReadPath> reads{{"the model", arguments.model}};
   if (!arguments.adapter.empty()) reads.push_back({"--adapter", arguments.adapter});
@@ -120,7 +120,7 @@ void write_directory(const ModelSource& source, const Model& model, const Argume
   folder.finish();
 }
 
-/// The tokenizer for a GGUF file; the file has none if there is none.
+/// Returns the tokenizer for a GGUF file; empty if there is none.
 TokenizerSource gguf_tokenizer(const ModelSource& source, const Arguments& arguments) {
   const std::string& place = source.options.tokenizer.tokenizer;
   if (Tokenizer::lies_at(place) || !arguments.tokenizer.empty()) return source.options.tokenizer;
@@ -160,7 +160,7 @@ void write_adapter(const Arguments& arguments) {
   folder.finish();
 }
 
-/// The reason to refuse a llama.cpp type that is not supported here; empty for other words.
+/// Returns an explanation for a llama.cpp type that is not supported here; empty for other words.
 std::string refuse_foreign_type(const std::string& type) {
   std::string name = type;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });

@@ -63,7 +63,7 @@ Model load_model(const ModelSource& source, const Arguments& arguments) {
   return model;
 }
 
-/// Reads a JSON list of ids if the file is such text, else little-endian uint16.
+/// Reads a JSON list of ids if the file is JSON, otherwise little-endian uint16 ids.
 Ids read_ids(const std::string& path) {
   const std::string content = read_text_file(path, 1 << 30);
   const bool list = content.find('[') == content.find_first_not_of(" \t\r\n") &&
@@ -105,7 +105,7 @@ void print(const std::string& content) {
 
 void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,
                 const std::vector<std::int64_t>& stop_ids) {
-  const bool chat = prompt.shown.contains("messages");  // its text excludes the token that ends an answer
+  const bool chat = prompt.shown.contains("messages");  // a chat's text excludes the token that ends an answer
   TextStream stream(tokenizer, false);
   std::string content;
   for (const std::int32_t id : made)
@@ -120,8 +120,8 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
 }
 
-/// A chat model rarely answers a bare prompt well, so warn. False if the template cannot be read: the prompt does not
-/// need it.
+/// A chat model rarely answers a bare prompt well, so warn. Returns false if the template cannot be read, since the
+/// prompt does not need it.
 bool has_chat_template(const ModelSource& source) {
   try {
     return chat_template_of(source.options.tokenizer).has_value();
@@ -158,7 +158,7 @@ void generate(const ModelSource& source, Arguments arguments) {
   const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
     if (first == 0) {
       first = seconds_since(begin);
-      if (as_text) print(arguments.prompt);  // only now: the prompt could have been refused
+      if (as_text) print(arguments.prompt);  // printed only now, since the prompt could have been invalid
     }
     if (as_text) print(stream.next(id));
   });
@@ -170,7 +170,7 @@ void generate(const ModelSource& source, Arguments arguments) {
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
-  const std::size_t further = written - std::min(written, made.size());  // reading a prompt gives its first token
+  const std::size_t further = written - std::min(written, made.size());  // reading the prompt makes the first token
   const double seconds = total - first;
   log_info(
       std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; made ", written, " in ", seconds,

@@ -25,7 +25,7 @@ namespace {
 struct Arguments {
   ProofOptions proof;
   TrainArguments train;  // for a rank
-  RecordOptions record;  // for a rank; without a path this is no rank
+  RecordOptions record;  // for a rank; without a path this process is not a rank
   bool anew = false;
 };
 
@@ -65,7 +65,7 @@ int train_as_rank(Arguments arguments) {
     start_log(job.rank(), job.size());
     if (job.rank() == 0) log_to_standard_output();
     const int code = train_run(job, arguments.train);
-    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends so, and mpirun would report it
+    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends this way; mpirun would report it
   });
 }
 

@@ -46,7 +46,7 @@ Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const st
   return reply;
 }
 
-/// 1 for each id from the one with a block's first character to the one with its last.
+/// Returns 1 for each id from the one with a block's first character to the one with the block's last.
 std::vector<int> mask_of(const std::vector<TextSpan>& ids, const std::vector<jinja::Rendered::Span>& blocks) {
   std::vector<int> mask(ids.size(), 0);
   for (const auto& block : blocks) {
@@ -85,7 +85,7 @@ Json answer(const TextPipeline& pipeline, ConversationTemplates& templates, cons
   return has("text") ? encoded(pipeline, request, place) : decoded(pipeline, request["ids"], place);
 }
 
-/// Answers an invalid line with its error and reads the next.
+/// Answers each line. For an invalid line, writes the error and reads the next line.
 void serve(const TextPipeline& pipeline, ConversationTemplates& templates, std::istream& in, std::ostream& out) {
   std::string line;
   for (std::int64_t number = 1; std::getline(in, line); ++number) {

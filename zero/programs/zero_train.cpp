@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
   if (allow_unused) arguments.overrides.emplace_back("model.allow_unused=true");
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());
-    // A run's log is its result, so it goes to standard output with the table and the steps; other modes print their
-    // result there. A run continues if nobody reads its log.
+    // A training run's log is its result, so the log goes to standard output with the table and the steps. Other modes
+    // print their result there. A run continues even if nobody reads its log.
     const bool trains = !arguments.dry_run && arguments.preview.examples == 0;
     if (job.rank() == 0 && trains) zero::log_to_standard_output();
     const int code = zero::train_run(job, arguments);

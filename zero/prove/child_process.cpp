@@ -19,7 +19,7 @@ constexpr int no_such_program = 127;
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
-/// During its lifetime, records these signals and lets them interrupt a wait.
+/// While it lives, records these signals and lets them interrupt a wait.
 class NotedSignals {
  public:
   NotedSignals() {

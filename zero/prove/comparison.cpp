@@ -233,7 +233,7 @@ RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, co
     judge.figure(step, "loss", a.figures.loss, b.figures.loss, bounds.loss(precision, step));
     const KindRecord *gradient = a.find("gradient"), *of_other = b.find("gradient");
     if (gradient) judge.kind(step, *gradient, of_other);
-    // Later steps share errors of weights.
+    // In later steps, gradients share errors of the weights.
     if (gradient && step == bounds.first_step() && !judge.done())
       if (const auto found = drift(step, *gradient, *of_other)) judge.part(*found);
     judge.figure(step, "norm", a.figures.grad_norm, b.figures.grad_norm, bounds.grad_norm(precision, step));

@@ -1,6 +1,6 @@
 #pragma once
 // Comparison: the places where two runs diverge, and by how much. The order within a step is loss, gradients, norm,
-// update, weights. Look at the first difference.
+// update, weights, so the first difference is the one to look at.
 #include <optional>
 #include <string>
 
@@ -13,15 +13,15 @@ namespace zero {
 struct Parting {
   std::int64_t step = 0;
   std::string phase;   // "start", "resume", "loss", "gradient", "norm", "update", "weights", "copies"
-  std::string tensor;  // empty for figures
-  std::string why;     // with numbers
+  std::string tensor;  // empty for metrics
+  std::string why;     // explanation with numbers
   std::string describe() const;
 };
 
-/// The first bit difference, over the steps that both have.
+/// Returns the first bit difference in the steps that both runs have.
 std::optional<Parting> first_other_bit(const RunRecord& run, const RunRecord& other);
 
-/// Checks one run: copies agree on all ranks, and the norm is that of its gradients.
+/// Checks that in one run copies agree on all ranks, and that the norm is that of the gradients.
 std::optional<Parting> first_contradiction(const RunRecord& run);
 
 /// Compares a resumed run's initial states with another run's states after the same step: all bits must be equal.
@@ -29,12 +29,12 @@ std::optional<Parting> wrong_start(const RunRecord& run, const RunRecord& began)
 
 struct RoundingVerdict {
   std::optional<Parting> parting;  // the first difference
-  double most = 0;                 // largest share of its bound that any value used, up to there
-  std::string most_of;             // that value
+  double most = 0;                 // largest share of its bound that any value used, up to that difference
+  std::string most_of;             // name of that value
 };
 
-/// Compares with a run of the same precision, within the bounds. Gradient residuals before the first update must not be
-/// one-sided.
+/// Checks that a run agrees with one of the same precision within the bounds. Gradient residuals before the first
+/// update must not be one-sided.
 RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, const RoundingBounds& bounds,
                                 const std::string& precision);
 

@@ -1,6 +1,6 @@
 #pragma once
-// LayoutRuns: trains a configuration for a few steps in each layout, as a user would, with ranks that mpirun starts.
-// Works in a temporary folder; the user's own output stays untouched.
+// LayoutRuns: trains a configuration for a few steps in each layout, as a user would, with ranks that mpirun starts. It
+// works in a temporary folder and leaves the user's own output untouched.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace zero {
 
 struct ProofRun {
-  std::string program;                 // zero_prove, which trains and records if given a path
+  std::string program;                 // zero_prove, which trains and records when it is given a path
   std::string config;                  // path
   std::vector<std::string> overrides;  // the user's
   std::int64_t steps = 4;
@@ -29,7 +29,7 @@ class LayoutRuns {
   struct Outcome {
     int code = 0;
     RunRecord record;                         // if the code is 0
-    std::string last_words;                   // if it is not 0: the reason and the remedy
+    std::string last_words;                   // if the code is not 0: the reason and the remedy
     std::optional<std::int64_t> ended_after;  // steps, if fewer than requested
     double seconds = 0;
   };

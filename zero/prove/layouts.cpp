@@ -23,7 +23,7 @@ std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
   return d;
 }
 
-/// True if the optimizer sums over whole tensors: other shards then mean another order.
+/// Returns true if the optimizer sums over whole tensors, since other shards then mean another order of summation.
 bool sums(const std::string& optimizer) {
   const OptimizerRow& row = optimizer_row(optimizer);
   const std::unique_ptr<Optimizer> made = row.make(row.defaults);
@@ -35,7 +35,7 @@ bool sums_over_tensors(const OptimizerConfig& config) {
                                           [](const OptimizerGroup& g) { return g.optimizer && sums(*g.optimizer); });
 }
 
-/// The model's configuration. None if it cannot be read: the first run then refuses it by its key.
+/// The model's configuration. None if it cannot be read; the first run then reports the error and its key.
 std::optional<ModelConfig> readable_model(const Config& config) {
   try {
     return model_config_of(config);
@@ -77,7 +77,7 @@ class Layouts {
   }
 
  private:
-  /// True if the step divides by this number of ranks. Three ranks are tried too.
+  /// Returns true if this number of ranks divides the step's sequences. Three ranks are tried too.
   bool can_be(int ranks) const {
     if (!std::has_single_bit(unsigned(ranks)) && ranks != 3) return false;
     return global_ % (ranks * (config_.job.over_ranks() ? config_.job.reproducible_rows : 1)) == 0;
@@ -177,7 +177,7 @@ class Layouts {
     return layout;
   }
 
-  /// Two stages, and several micro-batches where the step divides.
+  /// Adds two pipeline stages, with several micro-batches if the step's sequences can be divided.
   Layout& add_pipeline(const std::string& name, int rows, std::int64_t stage) {
     Layout& layout = add(name, rows, stage, in_parts(rows));
     layout.ranks = 2 * rows;
@@ -197,7 +197,7 @@ class Layouts {
       if (few_ > 0) add_pipeline("resumed with pipeline 2", 1, 1).begins_as = "stage 3";
     }
     if (!why_not_cut(model, 2).empty() || config_.job.over_ranks()) return;
-    // Partial products are rounded before their sum: in 16 bits that is more rounding than the probe measures.
+    // Partial products are rounded before they are summed. In 16 bits that is more rounding than the probe measures.
     const std::string fp32 = config_.training.precision == "fp32" ? "" : "fp32, ";
     const auto add_sliced = [&](const std::string& name, int rows, std::int64_t stage) -> Layout& {
       Layout& layout = add_group(fp32 + name, rows, stage, 2, 1);
@@ -221,7 +221,7 @@ class Layouts {
     back.begins_as = "reference";
   }
 
-  // Higher precision: 16 bits would round small mistakes away.
+  // Uses a higher precision, since 16 bits would round small errors away.
   void strict() {
     if (config_.training.precision == "fp32") return;
     const auto add_strict = [&](const std::string& name, int ranks, std::int64_t stage) -> Layout& {

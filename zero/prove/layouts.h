@@ -1,6 +1,7 @@
 #pragma once
 // Layouts: the variants of one configuration that must agree: ranks, stages, micro-batches, places of states,
-// recomputation, a stop halfway. Each differs from another in few things, so that a difference points at its cause.
+// recomputation, a stop halfway. Each layout differs from some other layout in only a few settings, so that a
+// difference points to its cause.
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ struct Layout {
   std::int64_t micro_batch_rows = 1;  // as configured, unless job.reproducible sets its own number
   std::string precision;
   std::vector<std::string> others;  // more "section.key=value"
-  std::string same_as;              // layout with the same bits; empty: none, since sums run in another order
+  std::string same_as;              // layout with the same results bit for bit; empty: sums have another order
   std::string begins_as;            // the layout that trains the first half and stops; empty: this one trains all steps
   bool more_threads = false;        // one thread more per rank than in the other layouts
   bool is_probe = false;            // measures rounding only; not compared
@@ -32,17 +33,18 @@ struct Layout {
 
 struct LayoutLimits {
   int ranks = 4;      // at most
-  bool full = false;  // more layouts than one for each variation
+  bool full = false;  // several layouts for each variation instead of one
 };
 
-/// Sequences of a step: as configured, or the default for two ranks.
+/// Returns the number of sequences in a step: as configured, or the default for two ranks.
 std::int64_t global_batch_of(const Config& config);
 
-/// The list starts with the reference: one rank, stage 0, no offload, no recomputation. The same in another precision
-/// follows, to measure rounding. InputError for a configuration without variants.
+/// The list starts with the reference: one rank, stage 0, no offload, no recomputation. Next is the same layout in
+/// another precision, to measure rounding. Throws InputError for a configuration without variants.
 std::vector<Layout> layouts_of(const Config& config, const LayoutLimits& limits);
 
-/// Selects layouts by number from 1 ("layout 3") or name, with those they depend on, in order. Throws InputError.
+/// Selects layouts by number, which counts from 1 ("layout 3"), or by name. Includes the layouts that they depend on,
+/// in order. Throws InputError.
 std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std::string>& wanted);
 
 }  // namespace zero

@@ -170,7 +170,7 @@ class Proof {
   const std::vector<Layout>&all_, &layouts_;
   std::int64_t global_;
   std::string precision_;
-  std::int64_t tokens_;  // of a step at most
+  std::int64_t tokens_;  // maximum in a step
   ProofFolder folder_;
   LayoutRuns runs_;
   std::map<std::string, RunRecord> records_;

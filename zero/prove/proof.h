@@ -1,5 +1,5 @@
 #pragma once
-// Proof: runs one configuration in all layouts and gives a verdict for each.
+// Proof: runs one configuration in all layouts and reports a verdict for each.
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct LayoutVerdict {
   std::optional<Parting> parting;  // if different
   double most = 0;                 // share of a bound, if within rounding
   std::string most_of;             // the value with that share
-  std::string words;               // reason for failure or refusal
+  std::string words;               // reason why the run failed or was not allowed
   double seconds = 0;
   bool is_good() const { return agreement != Agreement::different && agreement != Agreement::failed; }
 };
@@ -27,7 +27,7 @@ struct LayoutVerdict {
 struct ProofOptions {
   std::string config;                  // path
   std::vector<std::string> overrides;  // "section.key=value"
-  std::string program;                 // this program, which trains if told to record
+  std::string program;                 // this program, which trains when it is started to record
   LayoutLimits limits;
   std::int64_t steps = 4;
   std::vector<std::string> only;
@@ -39,11 +39,11 @@ struct ProofOptions {
   int cores = 1;
 };
 
-/// Prints the table as it grows. Exit code 1 if a layout differs or failed. InputError if the user can fix the cause,
-/// including a reference that is refused.
+/// Prints the table as it grows. Returns exit code 1 if a layout differs or failed. Throws InputError if the user can
+/// fix the cause, such as a reference layout that is not allowed.
 int prove(const ProofOptions& options, std::ostream& out);
 
-/// Checks a run, in this order: contradictions in its own record, its start, bits that must equal another run's,
+/// Checks a run, in this order: contradictions in its own record, its start, equality bit for bit with another run,
 /// distances against the rounding bounds.
 LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>& records, const RoundingBounds& bounds,
                     const std::string& reference_precision);

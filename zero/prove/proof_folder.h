@@ -6,12 +6,12 @@
 
 namespace zero {
 
-/// Creates a folder in `place` (empty: TMPDIR, or /tmp) and removes it at the end unless kept. If this process is
-/// killed, a watcher process removes the folder once the programs it started have ended. If the watcher is killed too,
-/// or the machine stops, the folder stays. Never touches another folder.
+/// Creates a folder in `place` (empty: TMPDIR, or /tmp) and removes it at the end unless `keep` is set. If this process
+/// is killed, a watcher process removes the folder once the programs it started have ended. If the watcher is killed
+/// too, or the machine stops, the folder stays. Never touches another folder.
 class ProofFolder {
  public:
-  /// InputError if no folder can be made there; Error if the watcher cannot be started.
+  /// Throws InputError if the folder cannot be created, and Error if the watcher cannot be started.
   ProofFolder(const std::string& place, bool keep);
   ~ProofFolder();
   ProofFolder(const ProofFolder&) = delete;
@@ -24,7 +24,7 @@ class ProofFolder {
   std::string path_;
   bool keep_;
   pid_t watcher_ = -1;
-  int alive_ = -1;  // of a pipe; end of file tells the watcher that this process and its runs have ended
+  int alive_ = -1;  // end of a pipe; at end of file the watcher knows that this process and its runs have ended
 };
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace {
 
 // One for the error of each run, one for the scatter of both and of the measurement.
 constexpr double slack = 3;
-// For effects of sign flips: their number is a maximum already, and each has its own size.
+// For effects of sign flips, whose number is already a maximum. Each flip has its own size.
 constexpr double slack_of_flips = 2;
 // Beyond this many, use the measured distance: too few buckets of the sketch would be left.
 constexpr double most_left_out = 32;
@@ -46,9 +46,9 @@ const RunRecord& RoundingBounds::run_in(const std::string& precision) const {
 std::int64_t RoundingBounds::first_step() const { return first_.steps.begin()->first + 1; }
 
 // Before the first update, errors are proportional to the roundoff. Sums over tokens are the exception. Both precisions
-// use fp32 for them, so roundings of 16-bit terms average out and those of the sum do not. After it, a sign or a
-// quotient of small gradients amplifies errors (Adam's first step follows the gradient's sign). The number of sign
-// flips is then proportional to the roundoff, and their norm to its square root.
+// use fp32 for these sums, so roundings of 16-bit terms average out and those of the sum do not. After the first
+// update, a sign or a quotient of small gradients amplifies errors (Adam's first step follows the gradient's sign). The
+// number of sign flips is then proportional to the roundoff, and their norm to its square root.
 double RoundingBounds::share(const std::string& precision, bool before_updates) const {
   if (is_coarse(precision)) return 1;
   const double ratio =

@@ -1,7 +1,7 @@
 #pragma once
 // RoundingBounds: how far rounding may separate two runs of one configuration, per tensor. The bounds are measured. The
-// reference runs in two precisions, and their distance is the coarser one's error, amplified as this model does. Every
-// layout in that precision has errors of the same size.
+// reference layout runs in two precisions. The distance between the two runs is the error of the coarser precision, as
+// this model amplifies it. Every layout in that precision has errors of the same size.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,7 +20,7 @@ struct RoundingBound {
   double flips = 0;     // maximal number of sign flips
   double way = 0;       // mean contribution of one sign flip
 
-  /// The share of the bound that two sketches use; above 1 is outside.
+  /// Returns the share of the bound that the distance of two sketches uses; above 1 is outside the bound.
   double share(const TensorSketch& a, const TensorSketch& b) const;
 };
 
@@ -35,17 +35,17 @@ class RoundingBounds {
                        std::size_t number) const;
   double loss(const std::string& precision, std::int64_t step) const;
   double grad_norm(const std::string& precision, std::int64_t step) const;
-  /// The step before all updates.
+  /// Returns the step before all updates.
   std::int64_t first_step() const;
 
  private:
   bool is_coarse(const std::string& precision) const;
   const RunRecord& run_in(const std::string& precision) const;
-  /// The part of the measured distance that the precision explains.
+  /// Returns the part of the measured distance that the precision explains.
   double share(const std::string& precision, bool before_updates) const;
-  /// Number of sign flips between two runs in the precision, relative to the measured ones.
+  /// Returns the number of sign flips between two runs in the precision, relative to the measured number.
   double flip_rate(const std::string& precision) const;
-  /// Share of its scale by which a tensor may differ because earlier steps flipped signs.
+  /// Returns the share of its scale by which a tensor may differ because earlier steps flipped signs.
   double after_flips(const std::string& precision, std::int64_t step, const std::string& kind) const;
 
   const RunRecord &first_, &second_;
@@ -54,8 +54,8 @@ class RoundingBounds {
   SignFlips flips_;
 };
 
-/// True if the residuals lean to one side, as rounding never does: their mean exceeds `errors` standard errors,
-/// estimated from their scatter. False for fewer than eight residuals.
+/// Returns true if the residuals are biased to one side, which rounding never causes. Their mean must exceed `errors`
+/// standard errors, estimated from their scatter. Returns false for fewer than eight residuals.
 bool one_sided(std::span<const double> residuals, double errors = 6);
 
 }  // namespace zero

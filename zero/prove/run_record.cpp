@@ -23,7 +23,7 @@ json json_of(const TensorRecord& record) {
           {"numbers", record.numbers}, {"other_rank", record.other_rank}};
 }
 
-// JSON has no non-finite numbers: null stands for them.
+// JSON cannot represent non-finite numbers, so null stands for them.
 double number_of(const json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }

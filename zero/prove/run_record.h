@@ -16,7 +16,7 @@ struct TensorRecord {
   std::string tensor;
   TensorSketch sketch;
   bool numbers = true;  // false: codes, whose distance is meaningless
-  int other_rank = -1;  // first rank with a copy unlike those before it
+  int other_rank = -1;  // first rank whose copy differs from those before it
 };
 
 /// Numbers of a step, equal on all ranks.
@@ -45,11 +45,11 @@ struct RunRecord {
   std::map<std::int64_t, StepRecord> steps;
 };
 
-/// One line, without its end.
+/// Returns one line, without a line end.
 std::string format_kind(std::int64_t step, const KindRecord& record);
 std::string format_figures(std::int64_t step, const StepFigures& figures);
 
-/// Error if the file is missing or incomplete.
+/// Throws Error if the file is missing or incomplete.
 RunRecord read_record(const std::string& path);
 
 }  // namespace zero

@@ -1,8 +1,8 @@
 #pragma once
-// SignFlips: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first
-// steps), rounding flips elements with a gradient near zero, each by a whole step. Flips are rare: a small tensor may
-// have some in one run and none in the next, so its measured distance predicts little. Their number over all tensors
-// does, and a Poisson quantile bounds the number in one tensor.
+// SignFlips: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first steps),
+// rounding flips the updates of elements with a gradient near zero, each by a full step. Flips are rare: a small tensor
+// may have some in one run and none in the next, so its measured distance predicts little. The number of flips over all
+// tensors is a good predictor, and a Poisson quantile bounds the number in one tensor.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,16 +14,16 @@ namespace zero {
 
 class SignFlips {
  public:
-  /// Two runs with the same steps and tensors; the first record of each is its start. `first` must outlive this.
+  /// Two runs with the same steps and tensors; the first record of each is its start. `first` must outlive this object.
   SignFlips(const RunRecord& first, const RunRecord& second);
 
-  /// True if steps change this kind: the weights and the optimizer's copy of them.
+  /// Returns true for the kinds that steps change: the weights and the optimizer's copy of them.
   static bool moves(const std::string& kind) { return kind == "master" || kind == "weights"; }
 
   /// Estimated sign flips over all tensors up to `step`; 0 if updates are proportional to gradients.
   double count(std::int64_t step) const { return steps_.at(step).count; }
-  /// Plausible maximum of flips up to `step`, for two runs that flip `rate` times as many signs. The first is over all
-  /// tensors, the second for one tensor by its size, the third for one of mean size.
+  /// Plausible maximum of flips up to `step`, for two runs that flip `rate` times as many signs. The first overload is
+  /// for all tensors, the second for one tensor by its size, the third for a tensor of mean size.
   double most(std::int64_t step, double rate) const;
   double most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const;
   double most_of_one(std::int64_t step, double rate) const;
@@ -32,10 +32,10 @@ class SignFlips {
   /// tensor.
   double effect(std::int64_t step, const std::string& kind) const;
 
-  /// For kinds that steps change: how far an element has moved by `step`, as a root mean square over the tensor, summed
-  /// over steps.
+  /// For kinds that steps change: the root mean square over the tensor of how far an element has moved by `step`,
+  /// summed over steps.
   double moved(std::int64_t step, const std::string& kind, std::size_t tensor) const;
-  /// The reference length of a distance: how far a tensor has moved, if steps move it, else its norm.
+  /// The reference length for a distance: how far a tensor has moved if steps move it, otherwise its norm.
   double scale(std::int64_t step, const std::string& kind, std::size_t tensor) const;
 
  private:
@@ -44,7 +44,7 @@ class SignFlips {
     std::map<std::string, double> mean_shares;  // by kind: mean share of the distance over tensors
     double count = 0;
     double expected = 0;               // predicted from gradient errors, for sign updates
-    double elements = 0, tensors = 0;  // that have moved
+    double elements = 0, tensors = 0;  // number that have moved
     /// By tensor: number of flips due to gradients that are pure rounding (GPT-2's key biases), in any precision.
     std::vector<double> aimless;
   };

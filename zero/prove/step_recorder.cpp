@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t chunk = 1 << 16;  // elements that are widened at once
+constexpr std::int64_t chunk = 1 << 16;  // elements that are converted at once
 
 TensorSketch sketch_of(const at::Tensor& flat, std::int64_t tensor_begin, double factor = 1) {
   TensorSketch sketch;
@@ -36,7 +36,7 @@ TensorSketch sketch_of(const at::Tensor& flat, const TensorSpec& tensor, std::in
   return sketch;
 }
 
-// Bytes from rank to rank, of the same program on the same kind of machine.
+// Values are sent as raw bytes, since all ranks run the same program on the same kind of machine.
 template <class T>
 void put(std::string& bytes, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -93,7 +93,7 @@ void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) c
       for (const FlatSlice& slice : shard->layout().slices(shard->begin() + visited.begin, visited.end - visited.begin))
         for (std::size_t s = 0; s < specs.size(); ++s) {
           const StateSpec& spec = specs[s];
-          // A number that a block of elements shares counts if the block begins in the slice.
+          // A value that a block of elements shares counts if the block begins in the slice.
           const std::int64_t from = spec.numel(slice.range_begin), to = spec.numel(slice.range_begin + slice.count);
           const at::Tensor all = at::from_blob(visited.states[s], {spec.numel(visited.end - visited.begin)}, spec.type);
           const TensorSpec& tensor = shard->layout().spec(slice.tensor);
@@ -178,7 +178,7 @@ void StepRecorder::write(std::int64_t step, const std::vector<Part>& parts) {
   for (const KindRecord& kind : joined(all)) write_line(format_kind(step, kind));
 }
 
-// The ranks that hold one copy of a tensor between them add their parts; copies must agree.
+// The ranks that together hold one copy of a tensor add their parts. Copies must agree.
 std::vector<KindRecord> StepRecorder::joined(const std::vector<std::string>& of_ranks) const {
   std::vector<std::string> kinds;
   std::map<std::string, std::map<std::string, std::map<int, TensorRecord>>> found;  // kind, tensor, copy

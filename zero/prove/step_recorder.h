@@ -1,6 +1,6 @@
 #pragma once
-// StepRecorder: writes the record of a run while it trains. Every rank sketches the parts that it holds. Rank 0 adds
-// the sketches and writes them. No tensor is gathered.
+// StepRecorder: writes the record of a run while it trains. Every rank computes sketches of the parts that it holds.
+// Rank 0 adds up the sketches and writes them. No tensor is gathered.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -13,15 +13,15 @@ namespace zero {
 struct RecordOptions {
   std::string path;         // empty: nothing is recorded
   std::int64_t steps = 0;   // the run ends after this step, whatever its length, and leaves no model
-  bool checkpoint = false;  // it leaves a checkpoint
+  bool checkpoint = false;  // the run leaves a checkpoint
 };
 
 class StepRecorder final : public StepObserver {
  public:
-  /// Rank 0 makes the file anew.
+  /// Rank 0 creates or empties the file.
   StepRecorder(RecordOptions options, const ObservedRun& run);
 
-  /// Records the states that the run begins with.
+  /// Records the states with which the run begins.
   void run_begins() override;
   void before_step(Step& step) override { step.read_at_once = true; }
   /// Records the gradients, divided by the loss scale.
@@ -32,7 +32,7 @@ class StepRecorder final : public StepObserver {
 
  private:
   void record_states();
-  /// A tensor's part that one rank holds.
+  /// The part of a tensor that one rank holds.
   struct Part {
     TensorRecord record;
     std::string kind;
@@ -50,8 +50,8 @@ class StepRecorder final : public StepObserver {
   RecordOptions options_;
   ObservedRun run_;
   ModelStates& model_;
-  bool updated_ = false;  // since the states were recorded
-  std::ofstream file_;    // rank 0's
+  bool updated_ = false;  // true if an update has followed the last record of the states
+  std::ofstream file_;    // on rank 0
 };
 
 }  // namespace zero

@@ -25,7 +25,7 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   const std::optional<Parting> bit = first_other_bit(run, other);
   if (wants_bits) {
     differs(bit);
-    // A shared error could hide in all runs it depends on, so the reference decides.
+    // Runs could share an error, so only the comparison with the reference decides.
     const std::string base = layout.precision == reference_precision ? "reference" : "probe";
     differs(within_rounding(run, records.at(base), bounds, layout.precision).parting);
     verdict.agreement = verdict.parting ? Agreement::different : Agreement::bits;

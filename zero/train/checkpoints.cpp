@@ -23,7 +23,7 @@ std::string seconds_text(std::chrono::duration<double> seconds) {
   return text(std::fixed, std::setprecision(2), seconds.count(), " s");
 }
 
-/// A message without the folder that all its files lie in.
+/// Returns a message without the folder in which all its files are.
 std::string without(const std::string& folder, std::string message) {
   for (std::size_t at = message.find(folder); at != message.npos; at = message.find(folder, at))
     message.erase(at, folder.size());
@@ -41,7 +41,7 @@ Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts)
   const auto failure = agreed_failure_of([&] {
     all_or_none(parts_.control, [&] {
       copy_.emplace(1, static_cast<std::size_t>(shard_bytes(parts_.model)[std::size_t(rank)]), MemoryCategory::buffers);
-      std::memset(copy_->block(0), 0, copy_->block_bytes());  // a page that nobody wrote to is not taken yet
+      std::memset(copy_->block(0), 0, copy_->block_bytes());  // a page is only allocated when it is written
     });
   });
   if (!failure) return;
@@ -130,7 +130,7 @@ void Checkpoints::tell_of_failure(const RunPosition& position, const std::string
               " is given up, and training goes on: ", without(folders_.root() + "/", text(why, "; ", left)));
 }
 
-// A failure costs no more than a later start's knowledge that a checkpoint is missing, and the next save tries again.
+// If this fails, a later start does not know that a checkpoint is missing, and the next save tries again.
 void Checkpoints::note_saved_once() {
   if (noted_ || parts_.model.host().rank() != 0) return;
   try {
@@ -153,7 +153,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   finish();
   if (saved_steps_ == position.steps) return folders_.path(position.steps);
   if (!save_into(folders_, position)) return folders_.path(position.steps);
-  // Rank 0 names them: other ranks may see others, and must make the same calls.
+  // Rank 0 names the places, since other ranks may see other places and must make the same calls.
   const std::int64_t places = broadcast_number(parts_.model.host(), std::int64_t(parts_.spare_places.size()), 0);
   for (std::int64_t i = 0; i < places; ++i)
     if (const auto saved = save_into_place(
@@ -164,7 +164,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
 
 std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.model) + (1 << 20); }
 
-// With a name of its own: nothing that lies there is touched.
+// The folder has a unique name, so nothing that exists in `place` is touched.
 std::string Checkpoints::new_folder_in(const std::string& place) const {
   try {
     const std::int64_t room = room_in(place);  // -1: unknown, so it is tried

@@ -29,12 +29,12 @@ void add_steps(std::istream& lines, LoggedCurve& curve) {
       if (metrics.step <= 0 || !std::isfinite(metrics.loss)) continue;
       curve.losses.push_back(metrics.loss);
       curve.norms.push_back(metrics.grad_norm);
-    } catch (const Error&) {  // a torn or foreign line
+    } catch (const Error&) {  // an incomplete or foreign line
     }
   }
 }
 
-/// The beginning and the end of a file, all of a small one.
+/// Returns the beginning and the end of a file, or all of a small file.
 std::string ends_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string begin(std::size_t(2 * part_bytes), '\0');
@@ -62,8 +62,8 @@ double variance(std::span<const double> values) {
   return sum / double(values.size() - 1);
 }
 
-/// The standard deviation of values around a smooth course, if it is normal. The median of |x - y| of two such values
-/// is 0.6745 sqrt(2) of it.
+/// Returns the standard deviation of values around a smooth curve, assuming normal noise. The median of |x - y| of two
+/// such values is 0.6745 sqrt(2) of it.
 double noise_of(std::span<const double> values) {
   std::vector<double> changes;
   for (std::size_t i = 1; i < values.size(); ++i) changes.push_back(std::abs(values[i] - values[i - 1]));
@@ -72,7 +72,7 @@ double noise_of(std::span<const double> values) {
   return *middle / 0.954;
 }
 
-/// The loss that a run began with, where it ends above it.
+/// Returns the loss with which a run began, if the run ends above it.
 std::optional<double> risen_above(const std::vector<double>& losses, std::size_t k) {
   std::vector<double> logs;
   for (const double loss : losses) logs.push_back(std::log(std::max(loss, least_loss)));

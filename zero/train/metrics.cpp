@@ -28,7 +28,7 @@ std::optional<std::int64_t> step_of(const std::string& line) {
   return object["step"].get<std::int64_t>();
 }
 
-/// Calls `each` with every line that has an end, without it.
+/// Calls `each` with every line that has a line end, without that end.
 template <class Each>
 void for_each_line(const File& file, const Each& each) {
   constexpr std::int64_t block = 1 << 20;
@@ -44,27 +44,27 @@ void for_each_line(const File& file, const Each& each) {
   }
 }
 
-/// The lines of steps up to a last one, in a file.
+/// The lines in a file for steps up to a last step.
 struct Written {
-  std::int64_t step = 0;                        // of the last one
-  std::int64_t end = 0;                         // the byte behind it
-  std::int64_t whole = 0;                       // bytes at the beginning without a damaged line
-  std::string behind;                           // the lines behind these, without the damaged ones
-  std::int64_t damaged = 0, first_damaged = 0;  // how many; a number from 1
+  std::int64_t step = 0;                        // of the last such line
+  std::int64_t end = 0;                         // position after that line
+  std::int64_t whole = 0;                       // bytes at the beginning, before any damaged line
+  std::string behind;                           // the lines after these, without the damaged ones
+  std::int64_t damaged = 0, first_damaged = 0;  // their number, and the first one's line number from 1
 };
 
 Written written_until(const std::string& path, std::int64_t last_step, FileCalls& calls) {
   Written written;
   if (facts_of(path, calls).kind == FileFacts::Kind::absent) return written;
   std::int64_t number = 0, end = 0, damaged = 0, first_damaged = 0;
-  bool later = false;  // a line beyond the last step was seen
+  bool later = false;  // a line after the last step was seen
   for_each_line(File::open(path, calls), [&](const std::string& line) {
     ++number;
     end += std::int64_t(line.size()) + 1;
     const std::optional<std::int64_t> step = step_of(line);
     if (!step && damaged++ == 0) first_damaged = number;
     later = later || step.value_or(0) > last_step;
-    if (!step && !later && written.step < last_step) {  // it may have been of a step that is wanted
+    if (!step && !later && written.step < last_step) {  // the damaged line may belong to a step that is kept
       written.damaged = damaged;
       written.first_damaged = first_damaged;
     }
@@ -81,7 +81,7 @@ Written written_until(const std::string& path, std::int64_t last_step, FileCalls
   return written;
 }
 
-/// Lines of a text with steps up to a last one.
+/// Returns the lines of a text for steps up to `last_step`.
 std::string lines_until(const std::string& text, std::int64_t last_step) {
   std::string kept;
   std::istringstream lines(text);
@@ -90,13 +90,13 @@ std::string lines_until(const std::string& text, std::int64_t last_step) {
   return kept;
 }
 
-/// The step of the first or last line of such a text.
+/// The steps of the first and of the last line of such a text.
 std::int64_t first_step_of(const std::string& lines) { return step_of(lines.substr(0, lines.find('\n'))).value_or(0); }
 std::int64_t last_step_of(const std::string& lines) {
   return lines.empty() ? 0 : step_of(lines.substr(lines.rfind('\n', lines.size() - 2) + 1)).value_or(0);
 }
 
-/// Writes the file anew without its damaged lines.
+/// Rewrites the file without its damaged lines.
 void drop_damaged(const std::string& path, const Written& written, const std::shared_ptr<FileCalls>& calls) {
   const File former = File::open(path, *calls);
   std::string whole(std::size_t(written.whole), '\0');
@@ -206,7 +206,7 @@ MetricsWriter::~MetricsWriter() {
 
 MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step, const std::string& unwritten,
                                     Calls calls) {
-  // Lines that waited are younger than what the file has of their steps.
+  // Waiting lines are newer than lines of the same steps in the file.
   const std::string waited = lines_until(unwritten, last_step);
   const std::int64_t in_file = waited.empty() ? last_step : std::min(last_step, first_step_of(waited) - 1);
   if (in_file > 0 && facts_of(path, *calls).kind == FileFacts::Kind::absent)
@@ -246,7 +246,7 @@ void MetricsWriter::sync() {
   has_durable_name_ = calls_->sync_directory(std::filesystem::absolute(path_).parent_path().string()) == 0;
 }
 
-// A file that is cut to the size that it has gets another time.
+// Truncating a file to its own size updates its modification time.
 void MetricsWriter::touch() {
   const auto now = std::chrono::steady_clock::now();
   if (now - touched_ < std::chrono::seconds(1)) return;
@@ -285,7 +285,7 @@ void MetricsWriter::flush() {
     }
     torn_ = true;
     why = std::strerror(put.reason);
-    if (!cut().empty()) why += " (its last line is torn until then)";  // a half of it may be there
+    if (!cut().empty()) why += " (its last line is torn until then)";  // the line may be partly written
   }
   warn_once("cannot be written: " + why);
 }

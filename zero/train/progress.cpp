@@ -19,18 +19,18 @@ namespace {
 std::string format(const char* pattern, double number) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, pattern,
-                std::isnan(number) ? std::fabs(number) : number);  // a NaN's sign says nothing
+                std::isnan(number) ? std::fabs(number) : number);  // the sign of a NaN means nothing
   return buffer;
 }
 
-// Six columns up to a billion.
+// Takes six columns for values up to a billion.
 std::string rate_text(double per_second) {
   if (per_second >= 1e6) return format("%5.1fM", per_second / 1e6);
   if (per_second >= 1e4) return format("%5.1fk", per_second / 1e3);
   return per_second >= 100 ? format("%6.0f", per_second) : format("%6.1f", per_second);
 }
 
-// Five columns, with three digits that count.
+// Takes five columns, with three significant digits.
 std::string norm_text(double norm) {
   if (norm != 0 && (norm < 1e-3 || norm >= 99999)) return format("%5.0e", norm);
   return format(norm < 9.9995 ? "%5.3f" : norm < 99.995 ? "%5.2f" : norm < 999.95 ? "%5.1f" : "%5.0f", norm);
@@ -80,7 +80,7 @@ int terminal_columns() {
 std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left,
                           int columns) {
   struct Field {
-    int order;  // the greatest goes first where the line is too long
+    int order;  // fields with the greatest value are dropped first if the line is too long
     std::string words;
   };
   const std::string total = std::to_string(total_steps);
@@ -168,8 +168,9 @@ void Progress::end_line() {
   line_open_ = false;
 }
 
-// Returns the characters that erase the open line. The log writes them to its own stream, because two streams may reach
-// the terminal in another order. They hold no newline, because scripts pass output on line by line.
+// Returns the characters that erase the unfinished line. The log writes them to its own stream, because output of two
+// streams may reach the terminal in another order. They contain no newline, because scripts forward output line by
+// line.
 std::string Progress::make_way() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(line_open_, false) ? "\r\x1b[K" : "";
@@ -207,7 +208,8 @@ std::optional<double> Progress::seconds_left(const StepMetrics& metrics) {
   if (steps > 0) {
     const double now = (metrics.seconds - last_.seconds) / double(steps);
     const double weight = last_.step == 0 ? 0 : std::pow(0.9, double(steps));
-    // Step 1 pays for first touches of memory and caches; it stands in only until step 2 is known.
+    // Step 1 is slow because it touches memory and caches for the first time. Its time is used only until that of step
+    // 2 is known.
     seconds_per_step_ =
         seconds_per_step_ == 0 || last_.step <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Progress: the output of a run on rank 0's standard output. On a terminal it rewrites one line. Elsewhere it prints a
-// plain line per interval, and at least one a minute.
+// Progress: the output of a run on rank 0's standard output. On a terminal it rewrites one line. Otherwise it prints a
+// plain line per interval, and at least one per minute.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -14,37 +14,40 @@
 
 namespace zero {
 
-/// The columns of the terminal that standard output reaches in the end; 0 if it is none. mpirun gives every rank a
-/// pseudo terminal, wherever the output goes. Under mpirun its own standard output therefore counts.
+/// Returns the number of columns of the terminal that shows standard output; 0 if there is no terminal. mpirun gives
+/// every rank a pseudo terminal, wherever the output goes. Under mpirun, mpirun's own standard output is therefore
+/// examined.
 int terminal_columns();
 
-/// Returns "step 120/300  loss  5.1234  lr 9.80e-04  norm 0.831   18.2k tok/s  tensors  412 MiB     1:23 left". Fields
-/// keep their width from step to step. With `columns` above 0 the line drops fields until it fits: memory first, then
-/// learning rate, norm, skipped steps, rate. Step, losses and the time left stay longest.
+/// Returns "step 120/300 loss 5.1234 lr 9.80e-04 norm 0.831 18.2k tok/s tensors 412 MiB 1:23 left". Fields keep their
+/// width from step to step. If `columns` is above 0, fields are dropped until the line fits: memory first, then
+/// learning rate, norm, skipped steps, rate. Step, losses and the time left are dropped last.
 std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left,
                           int columns = 0);
 
-/// Returns two lines for the end of a run. The first has steps, time, means over the whole run and the last losses. The
-/// second has the peak of tensors on the fullest rank, and `process_bytes`, the peak of this process. If the last step
-/// was passed over, its loss is that of `sound`, the last step with a finite loss (step 0: there was none).
+/// Returns two lines for the end of a run. The first line has steps, time, means over the whole run and the last
+/// losses. The second line has the peak of tensors on the rank with the most, and `process_bytes`, the peak of this
+/// process. If the last step was skipped, the loss shown is that of `sound`, the last step with a finite loss (step 0:
+/// there was none).
 std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes);
 
 struct ProgressOptions {
   std::int64_t total_steps = 1;
-  // Steps between plain lines; 0: some 20 lines a run. The first and the last step always show.
+  // Steps between plain lines; 0: about 20 lines per run. The first and the last step are always shown.
   std::int64_t interval = 0;
   int columns = 0;                           // of the terminal; 0: plain lines
-  std::chrono::milliseconds silence{60000};  // the longest time between lines, however long steps take
+  std::chrono::milliseconds silence{60000};  // maximum time between lines, however long steps take
 };
 
-/// Shows steps as they end. After a minute without a line, a thread of its own prints a sign of life. The first step, a
-/// checkpoint or the model's last gather may take that long. On a terminal, lines of the log replace the open line.
+/// Shows steps as they end. After a minute without a line, a separate thread prints a sign of life. The first step, a
+/// checkpoint or the model's final gather may take that long. On a terminal, lines of the log replace the unfinished
+/// line.
 class Progress {
  public:
   Progress(std::ostream& out, ProgressOptions options);
   ~Progress();
 
-  /// Call it with every step's figures. Lines with a validation loss always show, and stay on a terminal.
+  /// Call it with every step's metrics. Lines with a validation loss are always shown, and stay on a terminal.
   void show(const StepMetrics& metrics);
 
   /// Ends the line on a terminal, so that other output can follow.
@@ -64,16 +67,16 @@ class Progress {
 
   std::ostream& out_;
   ProgressOptions options_;
-  StepMetrics last_;             // the last step that was shown or passed over; step 0: none
+  StepMetrics last_;             // the last step that was shown or skipped; step 0: none
   StepMetrics sound_;            // the last step with a finite loss
   double shown_seconds_ = 0;     // at the last step whose line was shown
-  double seconds_per_step_ = 0;  // exponential mean, so that a slow start is soon forgotten
+  double seconds_per_step_ = 0;  // exponential moving average, so that a slow start soon stops counting
 
   std::mutex mutex_;  // guards out_ and the members below
   bool line_open_ = false;
   Clock::time_point spoken_ = Clock::now(), stepped_ = spoken_;
   std::condition_variable_any over_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // the last member, since it uses all the others
 };
 
 }  // namespace zero

@@ -16,7 +16,7 @@ std::optional<Manifest> newest_manifest(const CheckpointFolders& folders, FileCa
   for (const std::int64_t step : folders.steps()) {
     try {
       return read_manifest(calls, folders.path(step));
-    } catch (const DamagedCheckpoint&) {  // resume_states() says so
+    } catch (const DamagedCheckpoint&) {  // resume_states() reports it
     }
   }
   return std::nullopt;
@@ -26,7 +26,7 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
   std::string changes;
   try {
     changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
-  } catch (const InputError&) {  // a configuration of another version, with other keys
+  } catch (const InputError&) {  // the configuration is of another version, with other keys
   }
   if (const std::string accepted =
           accepted_changes(request.config, request.now.settings, then.run.settings, request.accepted);
@@ -37,7 +37,7 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
 }
 
-/// A run without checkpoints begins anew only where nothing is lost by it.
+/// A run without checkpoints may start over only if nothing is lost.
 void require_untrained(const std::string& output, std::int64_t recorded, FileCalls& calls) {
   const std::string place = "job.output_dir = \"" + output + "\" ";
   if (holds_result(output, calls))
@@ -57,7 +57,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
   std::int64_t step = -1;
   on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
-    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // refused here if unreadable
+    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
     folders.take_back();
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
@@ -88,7 +88,7 @@ std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPo
                   : MetricsWriter(path, calls));
     });
   };
-  return resumed ? past_refusal(open) : open();  // whoever read its states has removed unfinished checkpoints
+  return resumed ? past_refusal(open) : open();  // resume_states() has already removed unfinished checkpoints
 }
 
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {

@@ -1,5 +1,5 @@
 #pragma once
-// Resuming: finds the checkpoint that a run continues from.
+// Resuming: finds the checkpoint from which a run continues.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,32 +15,32 @@ namespace zero {
 
 struct ResumeRequest {
   const Config& config;
-  RunDescription now;                 // description of the run, on rank 0
+  RunDescription now;                 // description of the resumed run, on rank 0
   std::vector<std::string> accepted;  // settings that may differ
 };
 
-/// Returns the step of the newest checkpoint; none, with a line in the log, if the run died before its first step.
-/// Throws InputError for settings that differ, and for a checkpoint that cannot be read. Also throws for a run that has
-/// trained but has no checkpoint, or only damaged ones. Reads manifests and records only. Collective.
+/// Returns the step of the newest checkpoint. If the run died before its first step, logs that and returns none. Throws
+/// InputError for settings that differ, and for a checkpoint that cannot be read. Also throws for a run that has
+/// trained but has no checkpoint, or only damaged ones. Reads only manifests and records. Collective.
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator);
 
-/// The folder that a run writes to, and its contents before the first step. For rank 0.
+/// The folder to which a run writes, and its contents before the first step. Only rank 0 uses it.
 struct RunFolder {
   std::string path;
   FormerRun former = FormerRun::refused;
   std::vector<ReadPath> reads;  // files that the run must not remove
   std::string configuration;    // contents of config.toml
-  std::string id = {};          // of a new run
+  std::string id = {};          // id of a new run
 };
 
-/// Prepares the folder and opens the records of a run that stands at `position`. Call it on rank 0 alone. Throws
-/// InputError while nothing has been changed, and Error after that.
+/// Prepares the folder and opens the records of a run at `position`. Call it only on rank 0. Throws InputError before
+/// the first change, and Error after it.
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls);
 
-/// Clears the validation that a checkpoint still owes if rank 0's records hold the line of its step: the run ended
-/// after it. Collective.
+/// Clears a checkpoint's pending validation if rank 0's records already have the line of its step. The run then ended
+/// after that validation. Collective.
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator);
 
 }  // namespace zero

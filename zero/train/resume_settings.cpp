@@ -32,9 +32,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
 constexpr const char* scheme =
-    "SHA-256 by pieces ";  // in every mark of a file, so that one made in another way is known
+    "SHA-256 by pieces ";  // part of every file mark, so that marks of another scheme can be recognised
 
-// Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
+// Sections and keys that affect how a result is computed, or how long a run is, but not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "parallel", "comm", "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
 const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
@@ -48,9 +48,9 @@ bool is_free(const ConfigKey& key) {
 
 // The value that all runs had before the key existed.
 const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
-// Keys of [job] whose changes are not reported: they say where and how long a run is, not how it trains.
+// Keys of [job] whose changes are not reported: they determine where and how long a run trains, not how.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
-// Told by their content, or in another way.
+// Compared by content, or in another way.
 const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
                                         "data.tokenizer", "data.chat_template", "training.global_batch_size",
                                         "lora.adapter"};
@@ -65,7 +65,7 @@ void add_model(Settings& settings, const ModelConfig& model) {
   for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
 }
 
-/// True for keys of the model's own numbers. The model's path stands for the base of adapters.
+/// Returns true for keys of the model's shape. The model's path stands for the base model of adapters.
 bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
 
 bool in_another_way(const std::string& was, const std::string& is) {
@@ -85,8 +85,8 @@ bool has_texts(const Config& config) {
                      [](const std::string& path) { return !path.ends_with(".bin"); });
 }
 
-/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer, or a tokenizer.json
-/// that is not needed.
+/// Returns the marks of pieces, merges and the tokenizer's other settings. Empty if the run has no tokenizer, or a
+/// tokenizer.json that is not needed.
 std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   if (!needed && Tokenizer::is_json(source.tokenizer)) return "";
   const std::string folder = tokenizer_home(source.tokenizer);
@@ -97,7 +97,7 @@ std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
 }
 
-/// The template's name where it is known, and its text; of another one its text alone.
+/// Returns the template's name if it is known, and its text.
 std::string template_mark(const TokenizerSource& source) {
   const auto jinja = chat_template_of(source);
   if (!jinja) return "none";
@@ -106,13 +106,13 @@ std::string template_mark(const TokenizerSource& source) {
     name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
   } catch (const UnreadableError&) {
     throw;
-  } catch (const InputError&) {  // told when a conversation needs it
+  } catch (const InputError&) {  // reported when a conversation needs it
   }
   const auto for_tools = tools_template_of(source);
   return text(name, jinja->size(), " bytes, ", mark_of(*jinja), for_tools ? "; with tools " + mark_of(*for_tools) : "");
 }
 
-/// Takes over the settings of the adapter that training begins from, instead of those of [lora].
+/// Uses the settings of the adapter with which training begins, instead of those of [lora].
 void take_adapter(LoraSection& lora, const LoraOptions& stored) {
   lora.r = stored.r;
   lora.lora_alpha = stored.alpha;
@@ -189,13 +189,13 @@ std::string changed_groups(const Config& config, const std::string& was) {
   try {
     return groups_difference(config.optimizer.groups,
                              was == "none" ? std::vector<OptimizerGroup>() : parse_groups(was));
-  } catch (const InputError&) {  // groups of another version, with other keys
+  } catch (const InputError&) {  // the groups are of another version, with other keys
     return "they are written otherwise";
   }
 }
 
-/// Adds settings of the optimizer that a checkpoint of the same optimizer lacks. They came to be after it, and their
-/// defaults are what the rule did without them.
+/// Adds settings that a checkpoint of the same optimizer lacks because they were introduced later. Their defaults are
+/// the behaviour before they existed.
 void add_optimizer_defaults(std::map<std::string, std::string>& then, const std::map<std::string, std::string>& now,
                             const Config& config) {
   const auto was = then.find("optimizer.name");
@@ -209,7 +209,7 @@ void add_optimizer_defaults(std::map<std::string, std::string>& then, const std:
   }
 }
 
-/// The optimizer's name before all that follows from it.
+/// Lists the optimizer's name before its settings.
 std::vector<Difference> differences(const Config& config, const Settings& now, const Settings& then) {
   std::map<std::string, std::string> before(then.begin(), then.end());
   const std::map<std::string, std::string> after(now.begin(), now.end());
@@ -238,7 +238,7 @@ bool is_in(const std::vector<std::string>& keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-/// A value without the name of the scheme of its marks, which says nothing to people.
+/// Returns a value without the name of the marks' scheme, which means nothing to users.
 std::string shown(std::string value) {
   const std::string name = scheme;
   for (std::size_t at = value.find(name); at != value.npos; at = value.find(name, at)) value.erase(at, name.size());

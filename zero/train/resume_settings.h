@@ -1,7 +1,7 @@
 #pragma once
-// ResumeSettings: the settings that a run's results depend on besides its states, as text by key. A resumed run must
-// agree with its checkpoint in them. It may differ in everything else: ranks, stage, places of states, micro-batches,
-// precision, length, records.
+// ResumeSettings: the settings, other than states, that determine a run's results, as text by key. A resumed run must
+// agree with its checkpoint in these settings. It may differ in everything else: ranks, stage, places of states,
+// micro-batches, precision, length, records.
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,39 +20,39 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 ///
 /// - the model, as the fields of its config.json;
 /// - by size and content (file_mark()), not by name: data files, tokenizer files that shape an id, the chat template in
-///   effect, and the base of adapters;
-/// - of an adapter that training began from, the values in its adapter_config.json, and its file if that holds frozen
-///   tensors besides the adapter's pairs.
+///   effect, and the base model of adapters;
+/// - of the adapter with which training began, the values in its adapter_config.json, and its file if that holds frozen
+///   tensors in addition to the adapter's pairs.
 ///
-/// Reads those files to their ends, on `cores`.
+/// Reads these files completely, on `cores`.
 Settings resume_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                          const CoreSet& cores = {});
 
-/// Throws InputError for unknown keys, with the nearest known one, and for keys of the model's shape, which cannot
-/// change.
+/// Throws InputError for unknown keys, and names the nearest known key. Also throws for keys of the model's shape,
+/// which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);
 
-/// Throws InputError with every key that differs between `now` and `then` and is not in `accepted`, both values and the
-/// remedy. If the optimizer differs, it reports the name and leaves out that optimizer's defaults. `checkpoint` names
-/// the source of `then`.
+/// Throws InputError if a key differs between `now` and `then` and is not in `accepted`. The message lists every such
+/// key with both values, and a remedy. If the optimizer differs, the message has its name but not its defaults.
+/// `checkpoint` names the source of `then`.
 void require_same_settings(const Config& config, const Settings& now, const Settings& then,
                            const std::vector<std::string>& accepted, const std::string& checkpoint);
 
-/// Returns the keys of `accepted` whose values changed, for people: "optimizer.lr 1.0 -> 0.5".
+/// Returns the keys of `accepted` whose values changed, for the log: "optimizer.lr 1.0 -> 0.5".
 std::string accepted_changes(const Config& config, const Settings& now, const Settings& then,
                              const std::vector<std::string>& accepted);
 
-/// Returns the other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty if
-/// none has.
+/// Returns the other keys whose values changed, for the log: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty if
+/// there are none.
 std::string other_changes(const Config& now, const Config& then);
 
-/// Returns changes of the machine, for people: "ranks 2 -> 4, threads of a rank 1 -> 2, processor A -> B". It leaves
-/// out facts that an earlier version did not record.
+/// Returns changes of the machine, for the log: "ranks 2 -> 4, threads of a rank 1 -> 2, processor A -> B". Omits facts
+/// that an earlier version did not record.
 std::string place_changes(const RunDescription& now, const RunDescription& then);
 
-/// Returns "4351213 bytes, SHA-256 by pieces 08d71c2c33e1": the size and the beginning of the fingerprint of the whole
-/// content (base/fingerprint.h). For a directory it covers each of its .safetensors files. Before it reads a large
-/// file, it logs that.
+/// Returns "4351213 bytes, SHA-256 by pieces 08d71c2c33e1": the size, and the beginning of the fingerprint of the whole
+/// content (base/fingerprint.h). For a directory it covers all .safetensors files. Logs a line before it reads a large
+/// file.
 std::string file_mark(const std::string& path, const CoreSet& cores = {});
 
 }  // namespace zero

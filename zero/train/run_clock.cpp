@@ -9,7 +9,7 @@ namespace zero {
 using Seconds = std::chrono::duration<double>;
 
 RunClockOptions clock_options_of(const Config& config, std::int64_t checkpoint_bytes) {
-  constexpr double slow = 100e6;  // bytes a second
+  constexpr double slow = 100e6;  // bytes per second
   RunClockOptions options{std::chrono::duration<double, std::ratio<60>>(config.checkpoint.every_minutes),
                           time_span_of(config.job.time_limit)};
   if (options.time_limit)
@@ -37,7 +37,7 @@ void RunClock::validated_part() {
   validation_ += part;
   longest_part_ = std::max(longest_part_, part);
   last_part_ = now;
-  last_step_ = now;  // its time is no step's
+  last_step_ = now;  // the time before it is not part of a step
 }
 
 void RunClock::validated() {
@@ -48,7 +48,7 @@ void RunClock::validated() {
 void RunClock::saved(Seconds took) {
   longest_save_ = std::max(longest_save_, took);
   last_save_ = now_();
-  last_step_ = last_part_ = last_save_;  // its time is no step's
+  last_step_ = last_part_ = last_save_;  // the time before it is not part of a step
 }
 
 void RunClock::saves_behind(bool under_way, Seconds time) {

@@ -1,6 +1,5 @@
 #pragma once
-// RunClock: decides by the clock when a run is saved and when it ends. One rank asks its own clock and informs the
-// others.
+// RunClock: decides by time when a run is saved and when it ends. One rank reads its clock and informs the others.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,10 +12,10 @@ namespace zero {
 struct RunClockOptions {
   std::chrono::duration<double> save_every{};                 // 0: never
   std::optional<std::chrono::duration<double>> time_limit{};  // from the start of the process
-  std::chrono::duration<double> assumed_save{};               // time of a checkpoint until the first one was written
+  std::chrono::duration<double> assumed_save{};               // time of a checkpoint, until one was measured
 };
 
-/// Assumes that a checkpoint of that many bytes is written at 100 MB/s, within a tenth of the limit.
+/// Assumes that a checkpoint of `checkpoint_bytes` is written at 100 MB/s, but takes at most a tenth of the limit.
 RunClockOptions clock_options_of(const Config& config, std::int64_t checkpoint_bytes = 0);
 
 class RunClock {
@@ -29,24 +28,24 @@ class RunClock {
 
   /// Call it when a step has ended, and before the first one.
   void stepped();
-  /// Call them when a validation begins, when a part after which it may be left has ended, and when all of it has
-  /// ended.
+  /// Call these when a validation begins, when a part ends after which the validation may stop, and when the whole
+  /// validation ends.
   void validation_begins();
   void validated_part();
   void validated();
-  /// Call it when a checkpoint of the run as it stands was written, tried or begun. `took`: the time that the run
-  /// waited for it.
+  /// Call it when a checkpoint of the current state was written, tried or begun. `took`: the time that the run waited
+  /// for it.
   void saved(std::chrono::duration<double> took);
-  /// Notes whether a checkpoint is being written in the background, and the time that it has taken so far or took in
-  /// all.
+  /// Records whether a checkpoint is being written in the background, and the time that it has taken so far or took in
+  /// total.
   void saves_behind(bool under_way, std::chrono::duration<double> time = {});
-  /// Notes that a checkpoint exists: from now on the longest one so far replaces the assumed time.
+  /// Records that a checkpoint exists. From now on the longest measured time replaces the assumed time.
   void written() { measured_ = true; }
 
   bool save_is_due() const;
-  /// True if the time limit is too near for the next activity and a checkpoint after it. Each counts as its longest so
-  /// far. The reserve is the longer of a step and a checkpoint, plus a twentieth of the limit (at most a minute). A
-  /// checkpoint in the background must end first, and counts once more.
+  /// Returns true if the remaining time is too short for the next activity and a checkpoint after it. Each counts with
+  /// its longest time so far. The reserve is the longer of a step and a checkpoint, plus a twentieth of the limit (at
+  /// most a minute). A checkpoint in the background must end first, and counts in addition.
   bool end_is_due(Next next = Next::step) const;
 
  private:

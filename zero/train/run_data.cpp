@@ -19,7 +19,7 @@
 namespace zero {
 namespace {
 
-/// A GPU's attention kernels are planned for each length anew, which takes up to a second. All lengths of a run are
+/// A GPU's attention kernels are planned for each new length, which takes up to a second. All lengths of a run are
 /// therefore multiples of this, or seq_len.
 constexpr std::int64_t device_length_multiple = 64;
 
@@ -52,7 +52,7 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   return options;
 }
 
-// An error of the tokenizer begins with its place in the configuration.
+// Loads the tokenizer. Error messages begin with its place in the configuration.
 Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   try {
     return Tokenizer::load(path);
@@ -99,7 +99,7 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
     return std::nullopt;
   }
   if (!needs_tokenizer(config) && Tokenizer::is_json(path))
-    return std::nullopt;  // it may be one that is not known here
+    return std::nullopt;  // it may be of a kind that is not known here
   Tokenizer tokenizer = load_tokenizer(config, path);
   if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
   throw InputError(text(where_of(config, "data.tokenizer", path), " has ", tokenizer.vocab_size(),

@@ -19,12 +19,13 @@ struct TrainingData {
   std::unique_ptr<ValidationLoader> validation;  // null: no validation data
 };
 
-/// Returns the tokenizer of data.tokenizer, or of the model directory; none if only .bin files are read and there is no
-/// tokenizer. Throws InputError if a text needs one, or if one that encodes texts has more ids than the model.
+/// Returns the tokenizer of data.tokenizer or of the model directory. Returns none if only .bin files are read and
+/// there is no tokenizer. Throws InputError if texts are read without a tokenizer, or with a tokenizer that has more
+/// ids than the model.
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
 
 /// Opens and checks every file. Rank 0 tokenises texts and conversations into job.output_dir/token_cache, on `cores`
-/// (empty: its own). Batches for a GPU have few different lengths. Collective.
+/// (empty: its own cores). Batches for a GPU have only a few different lengths. Collective.
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
                                 const CoreSet& cores = {}, at::Device device = at::kCPU);
@@ -38,7 +39,8 @@ struct PreviewOptions {
 void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer,
                    const PreviewOptions& preview);
 
-/// The steps of the run: training.steps, or those of training.epochs. Throws InputError if the warm-up is longer.
+/// Returns the number of steps: training.steps, or the steps in training.epochs. Throws InputError if the warm-up is
+/// longer.
 std::int64_t steps_of(const Config& config, const TrainingData& data);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// The description of a run: for people, in the lines of its log, and for its checkpoints.
+// The description of a run, in the lines of its log and in its checkpoints.
 #include <string>
 
 #include "comm/world/job.h"
@@ -9,23 +9,23 @@
 
 namespace zero {
 
-/// The description of the run that its checkpoints hold.
+/// Returns the description that the run's checkpoints hold.
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls);
 
-/// The first line of the run's config.toml.
+/// Returns the first line of the run's config.toml.
 std::string written_by(const Job& job, const TrainArguments& arguments);
 
-/// Logs the model, the ranks and the length of a run of `steps` steps. `order`: of the training rows.
+/// Logs the model, the ranks and the length of a run of `steps` steps. `order`: the order of the training rows.
 void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,
                      std::int64_t steps);
-/// Warns of what a real run would need besides the model's config.json, if only that exists.
+/// If only the model's config.json exists, warns about the files that a real run would also need.
 void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments);
-/// Warns of settings that are allowed and seldom meant.
+/// Warns about settings that are allowed but rarely intended.
 void log_doubts(const RunPlan& plan, RunModel& run);
 /// For a resumed run: logs which parts of `position` are dropped, and whether no step is left.
 void log_what_is_left(const RunPosition& position, std::int64_t steps, bool can_validate);
-/// For a run that has ended: warns if its losses are not those of a model that has learnt. Includes `unwritten` lines
-/// of its metrics.
+/// For a run that has ended: warns if its losses do not look like those of a model that has learnt. Includes
+/// `unwritten` lines of its metrics.
 void log_doubt_about_losses(const RunPlan& plan, const std::string& unwritten);
 
 }  // namespace zero

@@ -21,7 +21,8 @@ NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
                                 : node_budget(request.config, request.former, job.local_size(), request.device);
 }
 
-/// Refuses a described node with more ranks than the run; on rank 0 warns of one that is not filled.
+/// Throws InputError for a described node with more ranks than the run. Rank 0 warns if the run's ranks do not fill the
+/// last node.
 void check_nodes(const EstimateRequest& request, int rank) {
   const int ranks = request.batch.mesh.ranks(), each = request.target.ranks_per_node;
   if (request.target.ranks > 0 && each > ranks)
@@ -32,7 +33,7 @@ void check_nodes(const EstimateRequest& request, int rank) {
                 " for another one; the estimate is of a full node");
 }
 
-/// Why checkpoints that were to be asynchronous are not.
+/// Returns the reason why checkpoints are synchronous although they were configured as asynchronous.
 std::string why_not_copied(const Config& config) {
   return copies_checkpoints(config) ? "there is no memory for a copy of the states"
                                     : "states lie on disk ([offload]), for want of memory that a copy would take";

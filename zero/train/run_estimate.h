@@ -1,5 +1,6 @@
 #pragma once
-// RunEstimate: estimates what a run takes of its machine. It is printed or refused before anything is allocated.
+// RunEstimate: estimates the memory and disk space that a run needs. The estimate is printed or checked before anything
+// is allocated.
 #include <optional>
 
 #include "comm/world/job.h"
@@ -11,7 +12,7 @@
 
 namespace zero {
 
-/// The run, and the machine that it would run on. All of it outlives the calls.
+/// The run, and the machine on which it would run. All members must outlive the calls.
 struct EstimateRequest {
   const Config& config;
   const BatchArithmetic& batch;
@@ -21,15 +22,15 @@ struct EstimateRequest {
   const TargetMachine& target;
 };
 
-/// For --dry-run: rank 0 prints the table, every stage, the batch, the optimizers, and with `with_configuration` every
-/// key. Throws InputError on all ranks if the run does not fit. Collective.
+/// For --dry-run: rank 0 prints the memory table, every stage, the batch, the optimizers, and if `with_configuration`
+/// is set every key. Throws InputError on all ranks if the run does not fit. Collective.
 void print_estimate(Job& job, const EstimateRequest& request, bool with_configuration);
 
-/// Throws InputError on all ranks if memory or disk are too small for the run; rank 0 prints the table of the memory
-/// before it. All ranks agree whether checkpoints are copied, and what is kept for backward. Collective.
+/// Throws InputError on all ranks if memory or disk are too small for the run; rank 0 first prints the memory table.
+/// All ranks agree on whether checkpoints are copied, and on what is kept for backward. Collective.
 MemoryEstimate require_memory(Job& job, const EstimateRequest& request);
 
-/// Throws InputError if rank 0's disk is too small for what the run writes. `steps`: none if unknown.
+/// Throws InputError if rank 0's disk is too small for the run's output. `steps`: none if unknown.
 void require_disk(const Job& job, const EstimateRequest& request, const MemoryPlan& memory,
                   std::optional<std::int64_t> steps);
 

@@ -1,17 +1,17 @@
 #pragma once
-// The use of the machine by a run: device, threads, and the settings of MPI.
+// How a run uses the machine: device, threads, and MPI settings.
 #include "comm/world/job.h"
 #include "zero/config/config.h"
 
 namespace zero {
 
-/// The device of this rank. Throws InputError if the configuration does not fit it.
+/// Returns the device of this rank. Throws InputError if the configuration does not support that device.
 c10::Device device_of(const Config& config, const Job& job);
 
 /// Divides the cores of a node among its ranks, unless OMP_NUM_THREADS is set.
 void set_threads(const Job& job, c10::Device device);
 
-/// The MPI settings of [comm].
+/// Returns the MPI settings of [comm].
 MpiOptions mpi_options_of(const Config& config);
 
 }  // namespace zero

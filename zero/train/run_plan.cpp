@@ -39,7 +39,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
   RunPlan plan;
   plan.config = load_config(arguments.config, arguments.overrides);
   if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
-  const bool here = !arguments.target.named();  // elsewhere other files may be there
+  const bool here = !arguments.target.named();  // another machine may have other files
   plan.former = arguments.resume      ? FormerRun::resumed
                 : arguments.overwrite ? FormerRun::overwritten
                                       : FormerRun::refused;
@@ -47,7 +47,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
   mistakes.allow([&] { validate_for(plan.config, ranks); });
   const FileNeed wanted = arguments.dry_run ? FileNeed::estimate : FileNeed::run;
   if (here) mistakes.allow([&] { check_files(plan.config, wanted); });
-  // Without another mistake this is asked under the lock.
+  // If there is no other mistake, this is checked later, under the lock.
   if (!mistakes.none() && !arguments.dry_run && arguments.preview.examples == 0)
     mistakes.allow([&] {
       FileCalls calls;
@@ -58,7 +58,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
   plan.config.training.global_batch_size = plan.batch.global_batch_size;  // records show the value in use
   plan.model = model_config_of(plan.config);
   plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
-  if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // told by log_what_is_missing()
+  if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // log_what_is_missing() reports it
   validate_for_model(plan.config, plan.model);
   return plan;
 }

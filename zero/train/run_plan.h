@@ -1,5 +1,5 @@
 #pragma once
-// RunPlan: the checked configuration of a run, and all that follows from it without looking at data.
+// RunPlan: the checked configuration of a run, and everything that follows from it without reading data.
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,22 +22,23 @@ struct RunPlan {
   c10::Device device = at::kCPU;
   FormerRun former = FormerRun::refused;
 
-  /// True for an estimate (--dry-run) of a model of which only config.json exists.
+  /// True for an estimate (--dry-run) of a model that has only a config.json.
   bool lacks_weights(const TrainArguments& arguments) const;
 };
 
-/// Makes the plan of a run on `ranks` ranks. Throws InputError with all mistakes of the user that show without the
+/// Makes the plan of a run on `ranks` ranks. Throws InputError that lists all user errors that can be found without the
 /// model's weights and the data.
 RunPlan make_plan(const TrainArguments& arguments, int ranks);
 
 /// Opens the model of the plan, and the plan's tokenizer. Throws InputError for mistakes about the weights, then about
-/// the adapter, then about the tokenizer. `rank`: whose slices of matrices the model holds, on a tensor axis.
+/// the adapter, then about the tokenizer. `rank`: with a tensor axis, the model holds this rank's slices of matrices.
 RunModel open_model(RunPlan& plan, const TrainArguments& arguments, int rank);
 
-/// The files that the run reads and must not remove. A resumed run has its own config.toml in memory.
+/// Returns the files that the run reads and must not remove. A resumed run's own config.toml is not one of them, since
+/// it is in memory.
 std::vector<ReadPath> reads_of(const RunPlan& plan, const TrainArguments& arguments);
 
-/// The options of the command line that change the run, without those of the configuration.
+/// Returns the command-line options that change the run, other than those of the configuration.
 std::vector<std::string> words_of(const TrainArguments& arguments);
 
 }  // namespace zero

@@ -12,7 +12,7 @@ struct RunRecords {
   std::unique_ptr<MetricsWriter> metrics;
   std::unique_ptr<Progress> progress;
 
-  /// Ends an open line of the progress, so that other output can follow.
+  /// Ends an unfinished progress line, so that other output can follow.
   void end_line() const {
     if (progress) progress->finish();
   }

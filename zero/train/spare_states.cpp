@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The output directory that a checkpoint names; empty where its configuration is of a version that this one cannot
-/// read.
+/// Returns the output directory that a checkpoint names; empty if this version cannot read the checkpoint's
+/// configuration.
 std::string output_of(const RunDescription& then) {
   try {
     const Config config = parse_config(then.configuration, "the checkpoint's configuration");
@@ -23,13 +23,14 @@ std::string output_of(const RunDescription& then) {
   }
 }
 
-/// A run that began anew has the directory and another id. A copy of the directory has the same id. So has a directory
-/// that was moved, as to a larger disk: then nothing is left where the checkpoint was made.
+/// A run that was started over has the same directory and another id. A copy of the directory has the same id. A
+/// directory that was moved, for example to a larger disk, also has the same id, but nothing is left where the
+/// checkpoint was made.
 Owner owner_of(const RunDescription& then, const RunDescription& now, const std::string& output) {
   if (then.id != now.id) return Owner::another_run;
   const std::string place = output_of(then);
   if (is_same_place(place, output)) return Owner::this_run;
-  if (now.id.empty()) return Owner::another_run;  // both of a version without ids
+  if (now.id.empty()) return Owner::another_run;  // both runs are of a version without ids
   return place.empty() || is_there(place) ? Owner::unknown : Owner::this_run;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Spare states: the places for a run's states if its own disk is full, and their way back when the run is resumed.
+// Spare states: places for a run's states if its own disk is full. When the run is resumed, the states are moved back.
 #include <string>
 #include <vector>
 
@@ -10,13 +10,13 @@
 
 namespace zero {
 
-/// Directories for states that have no room in job.output_dir, best first: offload.nvme_dir, the working directory at
-/// the start, and the system's for temporary files.
+/// Returns directories for states that do not fit into job.output_dir, best first: offload.nvme_dir, the working
+/// directory at the start, and the system's temporary directory.
 std::vector<std::string> spare_places(const Config& config);
 
 /// Moves this run's newest checkpoint in spare places to `home` (zero/checkpoint/spare_checkpoints.h). `run`: rank 0's
-/// description of the run. Its checkpoints have its id, and their job.output_dir is this one or no longer exists.
-/// Throws InputError on all ranks if that is impossible. Collective.
+/// description of the run. A checkpoint belongs to the run if it has the run's id, and if its job.output_dir is this
+/// one or no longer exists. Throws InputError on all ranks if the checkpoint cannot be moved. Collective.
 void bring_home_spare_states(const Config& config, const RunDescription& run, CheckpointFolders& home, FileCalls& calls,
                              Communicator& control);
 

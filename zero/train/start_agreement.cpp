@@ -112,7 +112,7 @@ std::vector<StartFact> start_facts(const Config& config, const std::vector<std::
 }
 
 void check_same_start(const std::vector<StartFact>& facts, Communicator& ranks) {
-  // Names of files may be no UTF-8, which the first rank's have become on their way.
+  // File names may not be UTF-8, but those from the first rank were converted to UTF-8.
   const std::string told = written(facts);
   const std::vector<StartFact> mine = read_again(told), first = read_again(broadcast_text(ranks, told, 0));
   const std::vector<std::string> all = all_gather_texts(ranks, differences(mine, first));

@@ -1,7 +1,6 @@
 #pragma once
 // The facts that all ranks of a run must share at the start. Each rank reads its own configuration and its own node's
-// files. Ranks that differ there would train something that nobody asked for, or wait for each other in different
-// places.
+// files. Ranks that differ in these facts would train with mixed settings, or wait for each other in different calls.
 #include <string>
 #include <vector>
 
@@ -15,10 +14,10 @@ struct StartFact {
   std::string value;  // as shown in messages
 };
 
-/// Lists the program itself, every key of the configuration, and the beginning, end and size of all files that
-/// are read. A folder stands for the files in it. The key offload.nvme_dir is left out, since each rank may
-/// have its own. `arguments`: words of the command line that change what a run does. Throws UnreadableError for
-/// a file that cannot be read.
+/// Lists the program itself, every key of the configuration, and the beginning, end and size of all files that are
+/// read. A folder stands for the files in it. The key offload.nvme_dir is omitted, since it may differ between ranks.
+/// `arguments`: command-line arguments that change what a run does. Throws UnreadableError for a file that cannot be
+/// read.
 std::vector<StartFact> start_facts(const Config& config, const std::vector<std::string>& arguments);
 
 /// Throws InputError on all ranks if a fact differs from rank 0's, with the values and the ranks. Collective.

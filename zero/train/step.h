@@ -1,5 +1,5 @@
 #pragma once
-// Step: one step of a run, from its plan to its figures.
+// Step: one step of a run, from its plan to its metrics.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct Step {
 
   // The plan. Observers may change it before the step begins.
   double loss_scale = 1;      // factor of loss and gradients
-  bool passed_over = false;   // nothing is computed
+  bool passed_over = false;   // the step is skipped, and nothing is computed
   bool read_at_once = false;  // the result is read before the next step begins, on a GPU too
-  bool validates = false;     // the figures wait for a validation
+  bool validates = false;     // the metrics wait for a validation
 
   // The result.
   std::vector<at::Tensor> losses;  // sums of this rank's micro-batches
   LossFigures figures;             // sums of this rank's micro-batches
   StepResult result;
-  RunPosition after;       // position of the run if the step was taken, without what a checkpoint adds
-  bool passed = false;     // training.on_nonfinite skipped it, or it was passed over
+  RunPosition after;       // position of the run if the step was taken, without the values that a checkpoint adds
+  bool passed = false;     // the step was skipped, before or after it was computed
   StepMetrics metrics;     // complete in step_finished()
-  bool validated = false;  // step_finished() came after its validation, even one that was dropped
+  bool validated = false;  // step_finished() followed a validation, even one that was dropped
 };
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// StepLoop: the loop over the steps of training, and the order of all that follows a step. The rest of a run observes
-// the steps.
+// StepLoop: the loop over the steps of training. It determines the order of everything that follows a step. All other
+// parts of a run observe the steps.
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -24,28 +24,28 @@ struct StepFailure {
   std::string why;  // without a full stop
 };
 
-/// The last step whose figures are known.
+/// The last step whose metrics are known.
 struct LastStep {
-  double loss = 0;      // of the last step that was not passed over
-  bool passed = false;  // the last step was skipped or passed over
+  double loss = 0;      // of the last step that was not skipped
+  bool passed = false;  // true if the last step was skipped
 };
 
 class StepLoop {
  public:
-  /// `steps` is the length of the run. The other arguments outlive the loop.
+  /// `steps` is the length of the run. The other arguments must outlive the loop.
   StepLoop(const Config& config, std::int64_t steps, Engine& engine, TrainingBatches& batches);
 
-  /// Adds an observer behind the earlier ones. It outlives the loop.
+  /// Adds an observer after the earlier ones. It must outlive the loop.
   void observe(StepObserver& observer) { observers_.push_back(&observer); }
 
   /// Continues a run whose states are in the engine. Call it before run().
   void resume(const RunPosition& position);
 
   /// Trains until the last step, or until an observer stops the run. Throws Error if an observer gives up. On a GPU a
-  /// step's result is read while the next one is under way, unless the step's plan asks for it at once. Collective.
+  /// step's result is read while the next step is in progress, unless the step's plan requests it at once. Collective.
   RunEnd run();
 
-  /// The present position of the run: steps that were begun, and what observers add for a checkpoint.
+  /// Returns the current position of the run: steps that were begun, and what observers add for a checkpoint.
   RunPosition position() const;
   /// The position after the last step that was taken.
   RunPosition& taken() { return taken_; }
@@ -55,28 +55,29 @@ class StepLoop {
   /// Seconds since step 1 began, without interruptions of the run.
   double seconds() const;
 
-  /// Requests of all ranks that nobody has served yet. The code that serves one clears it.
+  /// Requests of all ranks that have not been served yet. The code that serves a request clears it.
   StepRequests& asked() { return asked_; }
-  /// True if the run ends here, on request or ahead of its time limit.
+  /// Returns true if the run ends here, on request or before its time limit.
   bool stops() const { return (asked_.stop || asked_.end) && (steps_done_ < steps_ || held_); }
-  /// Gathers the requests of all ranks, and the sums of their losses and figures. The arguments are this rank's parts.
+  /// Gathers the requests of all ranks, and sums their losses and metrics. The arguments are this rank's parts.
   /// Collective.
   StepRequests gather(std::vector<double> losses, Pause pause, std::vector<double> figures = {});
 
-  /// The last step if its figures wait for a validation; none if no step waits.
+  /// The last step if its metrics wait for a validation; none if no step waits.
   const std::optional<Step>& held() const { return held_; }
-  /// Ends that wait. No loss: the validation was left out.
+  /// Ends that wait. No loss means that the validation was skipped.
   void release(std::optional<double> validation_loss);
 
-  /// Reads the results of all steps under way, up to a failure. Collective.
+  /// Reads the results of all steps in progress, up to a failure. Collective.
   void read_all();
-  /// True if a step is under way behind the one that was read last. Its gradients have replaced that one's.
+  /// True if another step is in progress after the one whose result was read last. The gradients are then those of the
+  /// later step.
   bool runs_ahead() const { return !issued_.empty(); }
-  /// Drops the steps under way, but counts those that were taken in taken(), to which observers add nothing. Returns
+  /// Drops the steps in progress, but counts those that were taken in taken(), to which observers add nothing. Returns
   /// true if a step was taken. Collective.
   bool drain();
 
-  /// Notes that the run must go back because of step `step` (from 0).
+  /// Records that the run must go back because of step `step` (from 0).
   void fail(std::int64_t step, bool states_are_finite, std::string why);
   bool failed() const { return failed_.has_value(); }
   StepFailure take_failure();
@@ -98,7 +99,7 @@ class StepLoop {
   void tell(const Step& step);
   Then boundary();
   void stand_at(const RunPosition& position);
-  /// Ranks with the same tokens count them once.
+  /// True on one of the ranks with the same tokens, so that tokens are counted once.
   bool counts_tokens() const { return engine_.mesh().index(axes::tokens.others()) == 0; }
 
   const Config& config_;
@@ -108,8 +109,8 @@ class StepLoop {
   ScheduleOptions schedule_;
   std::vector<StepObserver*> observers_;
 
-  std::chrono::steady_clock::time_point begin_;  // of step 1, shifted by interruptions of the run
-  double former_seconds_ = 0;                    // of earlier starts of the program
+  std::chrono::steady_clock::time_point begin_;  // start of step 1, shifted by interruptions of the run
+  double former_seconds_ = 0;                    // seconds of earlier starts of the program
   std::int64_t steps_done_ = 0, tokens_ = 0, trained_tokens_ = 0;
   RunPosition taken_;
   LastStep last_;

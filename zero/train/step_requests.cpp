@@ -16,7 +16,7 @@ void StepRequests::add(const StepRequests& heard) {
   save_time = std::max(save_time, heard.save_time);
 }
 
-// Clocks differ: rank 0's counts.
+// Clocks differ, so rank 0's clock decides.
 StepRequests gathered(Communicator& ranks, const StepRequests& mine, CallTag tag) {
   std::vector<double> numbers{double(mine.stop),     double(mine.save),      double(mine.end),
                               double(mine.progress), mine.save_time.count(), double(mine.peak_bytes)};

@@ -11,15 +11,15 @@ namespace zero {
 namespace {
 
 constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
-// When a rank fails alone, mpirun sends the others SIGTERM, and a second later SIGKILL: nobody asked, and no checkpoint
-// follows.
+// When a single rank fails, mpirun sends the others SIGTERM, and a second later SIGKILL. That is not a request to stop,
+// and no checkpoint follows.
 constexpr unsigned seconds_to_live = 2;
 constexpr char checkpoint_follows[] =
     "\nasked to stop: a checkpoint follows the step or part of a validation that is under way; once more ends the run at once\n";
 constexpr char result_follows[] =
     "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
 
-// A handler has no object to reach.
+// A signal handler cannot access an object.
 volatile std::sig_atomic_t noted = 0;
 volatile std::sig_atomic_t answers = 0;
 volatile std::sig_atomic_t training = 1;
@@ -75,13 +75,13 @@ StopSignal::StopSignal(bool speaks) {
   noted = 0;
   answers = speaks;
   training = 1;
-  std::signal(SIGPIPE, SIG_IGN);  // whoever read the log may end before the run does
+  std::signal(SIGPIPE, SIG_IGN);  // the process that reads the log may end before the run does
   handle(SIGALRM, answer);
   for (const int signal : signals)
     if (listens_to(signal)) handle(signal, note);
 }
 
-// Who asks once more while the process ends does not change how it ends. SIGTERM still does.
+// Further signals while the process ends do not change how it ends, except SIGTERM.
 StopSignal::~StopSignal() {
   answers = 0;
   for (const int signal : {SIGINT, SIGHUP, SIGUSR1}) std::signal(signal, SIG_IGN);

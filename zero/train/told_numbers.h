@@ -8,10 +8,11 @@
 
 namespace zero {
 
-/// Gathers n numbers of each rank. Returns [ranks, n] fp64. Collective.
+/// Gathers n numbers from each rank. Returns [ranks, n] in fp64. Collective.
 at::Tensor told_numbers(Communicator& ranks, const std::vector<double>& mine, CallTag tag);
 
-/// Sums the columns from `first` on, in the order of micro-batches: the first one of all ranks, then the second.
+/// Sums the columns from `first` to the end, in the order of micro-batches: the first micro-batch of all ranks, then
+/// the second.
 double sum_of_turns(const at::Tensor& told, std::int64_t first);
 
 }  // namespace zero

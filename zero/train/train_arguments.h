@@ -12,16 +12,16 @@ namespace zero {
 struct TrainArguments {
   std::string config;                  // path
   std::vector<std::string> overrides;  // "section.key=value"
-  std::string version;                 // of the program, for the run's config.toml
+  std::string version;                 // the program's version, for the run's config.toml
   bool overwrite = false;
   bool resume = false;
   std::vector<std::string> accepted_changes;  // settings that may differ from the checkpoint's
-  bool checkpoint_first = false;              // one before the first step, if there are regular ones
+  bool checkpoint_first = false;              // save one before the first step, if there are regular checkpoints
   bool dry_run = false;
   bool print_config = false;  // with dry_run: the resolved configuration too
   TargetMachine target;       // with dry_run: the machine to estimate for, if not this one
   PreviewOptions preview;
-  std::vector<MakeObserver> observers;  // made by the program itself
+  std::vector<MakeObserver> observers;  // observers of the program itself
 };
 
 }  // namespace zero

@@ -39,7 +39,7 @@
 namespace zero {
 namespace {
 
-/// The plan and the model of the run, which all ranks have alike. Collective.
+/// Opens the run's plan and model, which are the same on all ranks. Collective.
 void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunModel& run) {
   all_or_none(job.control(), [&] {
     const TargetMachine& target = arguments.target;
@@ -61,7 +61,7 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
   }
 }
 
-/// Rank 0's lock of the output directory, from before the first look at it. Collective.
+/// Locks the output directory on rank 0, before it is first inspected. Collective.
 std::unique_ptr<RunLock> lock_output(Job& job, const TrainArguments& arguments, const RunPlan& plan, FileCalls& calls) {
   std::unique_ptr<RunLock> lock;
   all_or_none(job.control(), [&] {
@@ -76,7 +76,7 @@ std::unique_ptr<RunLock> lock_output(Job& job, const TrainArguments& arguments, 
   return lock;
 }
 
-/// Sets up this rank's device. Returns the line of the log that says so; empty: none.
+/// Sets up this rank's device. Returns a log line about it; empty: none.
 std::string prepare(const RunPlan& plan) {
   std::string line;
   if (plan.device.is_cuda())
@@ -86,7 +86,7 @@ std::string prepare(const RunPlan& plan) {
   return line;
 }
 
-/// InputError where the run is to be shorter than its checkpoint is long.
+/// Throws InputError if the run has fewer steps than its checkpoint has done.
 void check_length(const RunPlan& plan, std::int64_t done, std::int64_t steps) {
   if (done <= steps) return;
   throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"),
@@ -94,7 +94,7 @@ void check_length(const RunPlan& plan, std::int64_t done, std::int64_t steps) {
                         ": name more"));
 }
 
-/// On several nodes every rank must see the directory, which rank 0's lock has made. Collective.
+/// Checks, on several nodes, that every rank sees the directory, which rank 0's lock has created. Collective.
 void check_sharing(Job& job, const CheckpointConfig& config, const std::string& output, FileCalls& calls) {
   if (job.nodes() == 1) return;
   if (config.is_regular())
@@ -106,7 +106,7 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// The options of the run's engine; `device_ranks` null: the ranks compute where they communicate. Collective.
+/// Returns the options of the run's engine. `device_ranks` null: the ranks compute where they communicate. Collective.
 EngineOptions engine_options_for(Job& job, const RunPlan& plan, const MemoryEstimate& estimate,
                                  const Communicator* device_ranks) {
   EngineOptions options = engine_options_of(plan.config, plan.batch);
@@ -168,7 +168,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   CheckpointFolders folders(*calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's
   on_first(communicator, [&] { description = describe_run(job, plan, *calls); });
-  std::optional<std::int64_t> done;  // steps of the run that goes on
+  std::optional<std::int64_t> done;  // steps done, if the run is resumed
   if (arguments.resume) {
     bring_home_spare_states(plan.config, description, folders, *calls, job.control());
     done = check_resume({plan.config, description, arguments.accepted_changes}, folders, *calls, communicator);
@@ -177,12 +177,12 @@ int train_run(Job& job, const TrainArguments& arguments) {
                                          job.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
-  // Once more: the steps are known, and texts are cached.
+  // Checked once more, now that the steps are known and texts are cached.
   all_or_none(job.control(), [&] { require_disk(job, asked(), estimate.plan, steps); });
 
   const std::string matmul = choose_fast_matmul();
   if (job.rank() == 0) {
-    std::cout << estimate.table << std::flush;  // nothing of the user's is refused below it
+    std::cout << estimate.table << std::flush;  // no user errors are reported after it
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
     log_description(job, plan, run.model, data.training->order(), steps);
@@ -202,7 +202,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());
   check_sharing(job, plan.config.checkpoint, output, *calls);
-  // The remains of a former run go now and not before: all that can keep this one from its first step has been tried.
+  // Files of a former run are removed only now, after everything that could prevent this run's first step was checked.
   RunRecords records = open_records(job, plan, arguments, description.id, position, steps, calls);
   return past_refusal([&] {
     check_owed_validation(position, records.metrics.get(), communicator);
@@ -223,7 +223,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     });
     if (done) {
       training->resume(position);
-      if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // else its settings are others
+      if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // otherwise the settings differ
     }
     if (training->run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
     stop.training_is_over();

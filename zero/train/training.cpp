@@ -25,7 +25,7 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
   list(std::make_unique<ProgressLines>(parts.records));
-  // At a boundary a run is saved, validated, sent back and stopped, in this order.
+  // At a boundary a run is saved, validated, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));
   list(std::make_unique<Validation>(
       Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock}));
@@ -33,7 +33,7 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
       NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
   list(std::make_unique<StopsOnRequest>(
       StopsOnRequest::Parts{config, loop_, saves, states_, parts.clock, parts.stop, engine.host().rank() == 0}));
-  // Here new outputs of a run are listed.
+  // Add new outputs of a run here.
   list(std::make_unique<FirstStepDump>(config.metrics.dump_first_step, engine, batches_));
 }
 

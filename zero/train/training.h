@@ -12,28 +12,28 @@
 
 namespace zero {
 
-/// The parts of a run for observers of a program: states, position and checkpoints.
+/// The parts of a run that a program's own observers may use: states, position and checkpoints.
 struct ObservedRun {
   Engine& engine;
   StepLoop& loop;
   CheckpointSaving& saving;
 };
 
-/// Makes a program's own observer, on every rank. May throw on one rank alone. Not collective.
+/// Makes a program's own observer, on every rank. May throw on just one rank. Not collective.
 using MakeObserver = std::function<std::unique_ptr<StepObserver>(const ObservedRun& run)>;
 
-/// The parts of a training besides the engine. All of them outlive the training.
+/// The parts of a training other than the engine. All of these must outlive the training.
 struct TrainingParts {
   TrainingData& data;
   RunRecords& records;
   MemoryTracker& tracker;
   Checkpoints& checkpoints;
-  RunClock& clock;                   // rank 0's counts
-  const StopSignal* stop = nullptr;  // null: no signal asks to stop
-  /// Loads the states of the newest checkpoint that verifies into the engine. Throws on all ranks if there is none.
-  /// Collective.
+  RunClock& clock;                   // rank 0's clock decides
+  const StopSignal* stop = nullptr;  // null: signals are not handled
+  /// Loads the states of the newest checkpoint that passes verification into the engine. Throws on all ranks if there
+  /// is none. Collective.
   std::function<RunPosition()> restore;
-  std::vector<MakeObserver> observers = {};  // come before all others at a boundary
+  std::vector<MakeObserver> observers = {};  // called before all others at a boundary
 };
 
 class Training {
@@ -47,9 +47,9 @@ class Training {
   void resume(const RunPosition& position) { loop_.resume(position); }
 
   /// Trains until the last step, or until a signal has reached any rank or the clock ends the run. All ranks then stop
-  /// after the same step, or within its validation, with a checkpoint. A run that continues from there validates first.
-  /// Throws Error if a step that is not finite ends the run, or if the weights are unusable at the end. On a GPU
-  /// errors, the loss scale and requests to stop come a step later. Collective.
+  /// after the same step, or within its validation, with a checkpoint. A run that continues from such a checkpoint
+  /// validates first. Throws Error if a step that is not finite ends the run, or if the weights are unusable at the
+  /// end. On a GPU, errors, the loss scale and requests to stop take effect one step later. Collective.
   RunEnd run() { return loop_.run(); }
 
   /// The position after the last step whose result was read.

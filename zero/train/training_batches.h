@@ -6,21 +6,21 @@
 
 namespace zero {
 
-/// The batch on the engine's device, with all that attention needs there.
+/// Returns the batch on the engine's device, with everything that attention needs there.
 Batch on_device(const Engine& engine, const Batch& batch);
 
 class TrainingBatches {
  public:
-  /// All of them outlive the object.
+  /// All arguments must outlive the object.
   TrainingBatches(const Config& config, const Engine& engine, Loader& loader)
       : config_(config), engine_(engine), loader_(loader) {}
 
   Loader& loader() { return loader_; }
 
-  /// Micro-batch `index` of a step, on the device. Steps count from 0.
+  /// Returns micro-batch `index` of a step, on the device. Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t index);
-  /// The contexts in which a step of training runs its micro-batches, by their index. Dropout follows from the seed,
-  /// the step and the sample.
+  /// Returns the contexts in which a training step runs its micro-batches, by index. Dropout depends on the seed, the
+  /// step and the sample.
   ContextOf contexts(std::int64_t step);
 
  private:

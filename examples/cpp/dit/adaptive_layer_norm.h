@@ -1,6 +1,6 @@
 #pragma once
-// AdaLN-Zero (Peebles and Xie 2023, DiT): layer norms without parameters. A condition sets their shift and scale, and
-// the gates of the branches after them. The gates start at 0, so a block starts as the identity.
+// AdaLN-Zero (Peebles and Xie 2023, DiT): layer norms without parameters. A condition determines their shift and scale,
+// and the gates of the branches that follow them. The gates start at 0, so a block starts as the identity.
 //
 //   auto branches = ada(condition);                          // of a block with two branches
 //   x = branches[0].gated(x, attention(branches[0].norm(x)));
@@ -15,11 +15,11 @@ struct AdaptiveBranch {
   torch::Tensor shift, scale, gate;
   double eps = 1e-6;
 
-  /// LayerNorm(x) (1 + scale) + shift, over the last dimension of x [rows, tokens, size].
+  /// Returns LayerNorm(x) (1 + scale) + shift, over the last dimension of x [rows, tokens, size].
   torch::Tensor norm(const torch::Tensor& x) const {
     return torch::layer_norm(x, {x.size(-1)}, {}, {}, eps) * (1 + scale) + shift;
   }
-  /// x + gate * y.
+  /// Returns x + gate * y.
   torch::Tensor gated(const torch::Tensor& x, const torch::Tensor& y) const { return x + gate * y; }
 };
 
@@ -38,7 +38,7 @@ class AdaptiveLayerNormZeroImpl : public torch::nn::Cloneable<AdaptiveLayerNormZ
     linear->bias.zero_();
   }
 
-  /// condition [rows, condition features]: shift, scale and gate are linear in silu(condition).
+  /// condition [rows, condition features]. Returns shift, scale and gate, which are linear in silu(condition).
   std::vector<AdaptiveBranch> forward(const torch::Tensor& condition) {
     const std::vector<torch::Tensor> parts = linear(torch::silu(condition)).unsqueeze(1).chunk(3 * branches_, -1);
     std::vector<AdaptiveBranch> branches;

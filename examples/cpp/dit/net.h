@@ -1,6 +1,6 @@
 #pragma once
-// A small diffusion transformer (Peebles and Xie 2023): patches of a picture as tokens, and blocks with AdaLN-Zero,
-// conditioned on the time and the class.
+// A small diffusion transformer (Peebles and Xie 2023): its tokens are patches of a picture, and its AdaLN-Zero blocks
+// are conditioned on time and class.
 #include <torch/torch.h>
 
 #include <cmath>
@@ -62,8 +62,8 @@ struct DiTImpl : torch::nn::Module {
     out->bias.zero_();
   }
 
-  /// Pictures [rows, channels, side, side] at times [rows] of 0 to 1, of these classes. Returns the flow, of the same
-  /// shape.
+  /// x: pictures [rows, channels, side, side] at times [rows] from 0 to 1, with classes [rows]. Returns the flow, which
+  /// has the pictures' shape.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& times, const torch::Tensor& classes) {
     const std::int64_t side = options.picture / options.patch, patch = options.patch;
     const auto condition = time->forward(waves(times)) + label(classes);
@@ -76,7 +76,7 @@ struct DiTImpl : torch::nn::Module {
   }
 
  private:
-  /// Sines and cosines of times [rows], of frequencies 1 to 1000: [rows, size].
+  /// Returns sines and cosines of times [rows] with frequencies 1 to 1000, as [rows, size].
   torch::Tensor waves(const torch::Tensor& times) const {
     const auto angles =
         times.unsqueeze(1) * torch::exp(torch::linspace(0, std::log(1000.0), options.size / 2, times.options()));

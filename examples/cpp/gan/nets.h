@@ -1,5 +1,5 @@
 #pragma once
-// The two nets of DCGAN (Radford et al. 2015), made narrow, for pictures of 32 x 32 in three colours.
+// The two nets of DCGAN (Radford et al. 2015), made narrow, for 32 x 32 pictures with three colours.
 #include <torch/torch.h>
 
 constexpr std::int64_t noise_width = 16;
@@ -27,7 +27,7 @@ struct CriticImpl : torch::nn::Module {
       : body(register_module("body", torch::nn::Sequential(down(3, 16, 2, 1), leaky(), down(16, 32, 2, 1),
                                                            torch::nn::BatchNorm2d(32), leaky(), down(32, 64, 2, 1),
                                                            torch::nn::BatchNorm2d(64), leaky(), down(64, 1, 1, 0)))) {}
-  /// Pictures -> logits [B]: are they real?
+  /// Pictures -> logits [B], which are positive for pictures judged real.
   torch::Tensor forward(const torch::Tensor& pictures) { return body->forward(pictures).flatten(); }
 
   static torch::nn::Conv2d down(std::int64_t in, std::int64_t out, std::int64_t stride, std::int64_t padding) {

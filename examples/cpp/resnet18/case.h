@@ -1,5 +1,5 @@
 #pragma once
-// A reference case: a short run whose every number is known (tests/data/vision/README.md).
+// A reference case: a short run all of whose results are known (tests/data/vision/README.md).
 #include <string>
 
 #include <zero/world.h>
@@ -10,6 +10,6 @@ struct CaseOptions {
   bool local_statistics = false;
 };
 
-/// Runs DIR/case.json from DIR/model/model.safetensors over DIR/data_batch_1.bin and evaluates DIR/test_batch.bin.
-/// Collective.
+/// Runs DIR/case.json: trains DIR/model/model.safetensors on DIR/data_batch_1.bin and evaluates it on
+/// DIR/test_batch.bin. Collective.
 void run_case(const std::string& directory, const CaseOptions& options, const zero::World& world);

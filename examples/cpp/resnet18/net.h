@@ -1,13 +1,13 @@
 #pragma once
-// ResNet18 for pictures of 32 x 32 (He et al. 2016): conv1 of 3 x 3 and no max-pool; parameters have torchvision's
-// names.
+// ResNet18 for 32 x 32 pictures (He et al. 2016), with a 3 x 3 conv1 and without max-pooling. Parameters have
+// torchvision's names.
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <functional>
 #include <string>
 
-/// Makes a norm for that number of channels.
+/// Makes a norm for this number of channels.
 using MakeNorm = std::function<torch::nn::AnyModule(std::int64_t channels)>;
 
 inline torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride) {

@@ -5,7 +5,7 @@
 #include <zero/nn/sync_batch_norm.h>
 #include "net.h"
 
-/// BatchNorm over the batch of all processes, or with `local` over each process's own.
+/// BatchNorm over the batch of all processes, or with `local` over each process's own rows.
 inline MakeNorm batch_norm(const zero::World& world, bool local, double eps = 1e-5, double momentum = 0.1) {
   return [=](std::int64_t channels) {
     const auto options = torch::nn::BatchNormOptions(channels).eps(eps).momentum(momentum);

@@ -1,12 +1,13 @@
 #pragma once
-// An emulated GPU for machines that have none: CUDA's runtime, cuBLASLt, NCCL, and LibTorch's operations on CUDA
-// tensors, in host memory. Programs of the cuda preset that link this library first run their unchanged GPU path,
-// kernels included (kernel_host.h). They see devices of compute capability 9.0.
+// An emulated GPU for machines without one: CUDA's runtime, cuBLASLt, NCCL, and LibTorch's operations on CUDA tensors,
+// in host memory. If a program of the cuda preset links this library first, its unchanged GPU path runs, including
+// kernels (kernel_host.h). The program sees devices of compute capability 9.0.
 //
-// Work is queued per stream and done as late as the host allows: only when somebody waits or asks. A seed then draws
-// one of the orders that events allow. A missing order of two pieces of work therefore shows often, and repeatably.
-// While no work runs, the device's memory cannot be read or written. A host that touches it gets a message and ends.
-// The emulation shows numbers, order and errors. It does not show speed, and nothing that only hardware does.
+// Work is queued per stream and runs as late as possible, only when the host waits for it or queries it. A seed then
+// selects one of the orders that events allow. A missing dependency between two pieces of work therefore shows often,
+// and repeatably. While no work runs, the device's memory cannot be read or written. If host code touches it, the
+// process ends with a message. The emulation reproduces results, order and errors. It does not reproduce speed, or
+// anything that only hardware does.
 //
 // Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it reports,
 // 22809), ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
@@ -25,19 +26,21 @@
 
 namespace zero::emulated {
 
-/// One chunk of work. It begins when it is first in its stream and `ready` returns true (empty: always).
+/// One piece of work. It begins when it is first in its stream and `ready` returns true (empty: always).
 struct Task {
   std::function<void()> run;
   std::function<bool()> ready;
 };
 
-/// A point in a stream, recorded any number of times. Its latest record is passed when `passed` has reached `recorded`.
+/// A point in a stream, recorded any number of times. The latest recording is passed when `passed` has reached
+/// `recorded`.
 struct Mark {
   std::uint64_t recorded = 0, passed = 0;
-  double seconds = 0;  // when it was passed, on the device's clock
+  double seconds = 0;  // time at which it was passed, on the device's clock
 };
 
-/// Opens the device's memory while it lives, for work on the device. Only the holder of the scheduler's lock makes one.
+/// While it lives, makes the device's memory accessible, for work on the device. Only the holder of the scheduler's
+/// lock may make one.
 class DeviceAccess {
  public:
   DeviceAccess();
@@ -46,16 +49,16 @@ class DeviceAccess {
   DeviceAccess& operator=(const DeviceAccess&) = delete;
 };
 
-/// All emulated devices of the process: their streams share one scheduler. Every function may be called by any thread.
+/// All emulated devices of the process: their streams share one scheduler. Thread-safe.
 class Scheduler {
  public:
   static Scheduler& get();
 
   void enqueue(cudaStream_t stream, Task task);
   void record(const std::shared_ptr<Mark>& mark, cudaStream_t stream);
-  /// False if CUDA refuses: a captured stream may not wait for work that is not captured.
+  /// Returns false if CUDA does not allow the wait: a captured stream may not wait for work that is not captured.
   bool wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
-  /// Runs work, also of other streams, until the stream is empty or the mark is passed.
+  /// Runs work, including that of other streams, until the stream is empty or the mark is passed.
   void synchronize(cudaStream_t stream);
   void synchronize(const Mark& mark);
   void synchronize();
@@ -68,10 +71,11 @@ class Scheduler {
   std::vector<Task> end_capture(cudaStream_t stream);
   bool captures(cudaStream_t stream);
 
-  /// Sets the duration of the running task, on the device's own clock, which repeats. Other tasks take a microsecond.
+  /// Sets the duration of the running task, on the device's own clock, whose times are the same in every run. Other
+  /// tasks take a microsecond.
   void take(double seconds);
 
-  /// Waits until the stream is empty. Then the host itself does `work` on the device's memory.
+  /// Waits until the stream is empty. Then the host itself runs `work` on the device's memory.
   void run_now(cudaStream_t stream, const std::function<void()>& work);
 
  private:
@@ -82,8 +86,7 @@ class Scheduler {
 
   std::recursive_mutex lock_;
   std::map<cudaStream_t, std::deque<Task>> streams_;
-  using Captured = std::shared_ptr<std::vector<Task>>;  // those of all streams of one capture, in the order of the
-                                                        // calls
+  using Captured = std::shared_ptr<std::vector<Task>>;  // the tasks of all streams of one capture, in call order
   std::map<cudaStream_t, Captured> captured_;
   std::map<const Mark*, Captured> captured_marks_;
   std::mt19937_64 random_;
@@ -98,17 +101,18 @@ class MemoryMap {
  public:
   static MemoryMap& get();
 
-  /// Filled with NaN; 512-byte aligned. Null when there is no room.
+  /// Returns memory filled with NaN, 512-byte aligned; null if there is not enough.
   void* allocate(std::size_t bytes, Place place);
   void release(void* begin);
   void enrol(void* begin, std::size_t bytes);
   void forget(void* begin);
   Place place_of(const void* address);
-  /// Ends the process when [begin, begin + bytes) is not inside one range of the device.
+  /// Ends the process if [begin, begin + bytes) is not inside one range of device memory.
   void check_device(const void* begin, std::size_t bytes, const char* what);
-  /// Opens the device's memory to the whole process, or closes it to all.
+  /// Makes the device's memory accessible to the whole process, or to nobody.
   void set_access(bool open);
-  /// The bytes of the device's range around an address, 0 for other memory. Takes no lock: for a handler of SIGSEGV.
+  /// Returns the size of the device memory range around an address; 0 for other memory. Takes no lock, so that a
+  /// SIGSEGV handler may call it.
   std::size_t device_range_around(const void* address);
   std::size_t free_bytes();
   static std::size_t total_bytes();
@@ -127,7 +131,7 @@ class MemoryMap {
   bool open_ = false;
 };
 
-/// Ends the process with a message: the missing function and its caller.
+/// Ends the process with a message that names the missing function and its caller.
 [[noreturn]] void not_emulated(const char* what);
 
 std::int64_t environment(const char* name, std::int64_t otherwise);

@@ -1,11 +1,11 @@
 #pragma once
-// Compiles a .cu file for the host. The threads of a block are fibers of one thread, and blocks follow one another. The
-// build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one to a line. It
-// includes this file first.
+// Compiles a .cu file for the host. The threads of a block are fibers of one thread, and blocks run one after the
+// other. The build rewrites a launch f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and rewrites __shared__ arrays, of
+// which a line may have one. It includes this file first.
 //
-// A block's threads run one after the other. A warp runs from one __syncthreads() to the next before another warp, in
-// an order that changes from launch to launch. A kernel may wrongly read what another thread has not written yet, or
-// overwrite what another warp still has to read. Its result then differs.
+// A block's threads run one after the other. A warp runs from one __syncthreads() to the next before another warp runs,
+// in an order that changes from launch to launch. The result of a kernel differs if it reads a value before another
+// thread writes it, or overwrites a value before another warp reads it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@
 
 namespace zero::emulated {
 
-/// Indices of the fiber that runs.
+/// Indices of the running fiber.
 struct Coordinates {
   uint3 thread{}, block{};
   dim3 threads, blocks;
@@ -25,9 +25,10 @@ struct Coordinates {
 Coordinates& coordinates();
 
 void sync_threads();
-/// The value that the lane `lane ^ mask` of the same warp gives in the same call.
+/// Returns the value that lane `lane ^ mask` of the same warp passes in the same call.
 std::uint64_t exchange(std::uint64_t value, int mask);
-/// The launch's own shared memory, and an array that all threads of a block share: NaN when the block begins.
+/// shared_bytes(): the launch's dynamic shared memory. share() adds an array that all threads of a block share. Both
+/// are NaN when the block begins.
 void* shared_bytes();
 void share(void* array, std::size_t bytes);
 
@@ -36,7 +37,8 @@ T* dynamic_shared() {
   return static_cast<T*>(shared_bytes());
 }
 
-/// Launch(blocks, threads, shared bytes, stream) << body: the body once per thread, when its turn in the stream comes.
+/// Launch(blocks, threads, shared bytes, stream) << body: runs the body once per thread, when its turn in the stream
+/// comes.
 class Launch {
  public:
   Launch(dim3 blocks, dim3 threads, std::size_t shared = 0, cudaStream_t stream = nullptr)

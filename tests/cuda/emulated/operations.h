@@ -1,6 +1,6 @@
 #pragma once
 // Tensors of the emulated device as tasks see them: descriptions that own nothing. If a program frees memory too early,
-// a task reads it too late here, as on a GPU.
+// a task reads freed memory, as on a GPU.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -12,7 +12,7 @@ class Described {
  public:
   /// Keeps a copy of a CPU tensor: operations take such numbers by value.
   explicit Described(const at::Tensor& tensor);
-  /// The memory as a tensor of the CPU; undefined for an undefined tensor.
+  /// Returns the memory as a CPU tensor; undefined for an undefined tensor.
   at::Tensor on_cpu() const;
 
  private:
@@ -25,8 +25,8 @@ class Described {
 /// Queues `work` on the current stream of the tensor's device; it runs below autograd.
 void defer(const at::Tensor& on, std::function<void()> work);
 
-/// Makes the host wait for the current stream, which is an error if LibTorch's sync debug mode says so. Then does this
-/// work on the device's memory.
+/// Makes the host wait for the current stream, which is an error if LibTorch's sync debug mode says so. Then runs
+/// `work` on the device's memory.
 void wait_and_run(const std::function<void()>& work);
 
 /// The fused attention kernels (attention.cpp).

@@ -8,12 +8,12 @@
 
 namespace zero::testing {
 
-/// Runs body(world) on that many ranks.
+/// Runs body(world) on this many ranks.
 inline void on_ranks(int ranks, const std::function<void(const World&)>& body) {
   SimWorld(ranks).run([&](Communicator& communicator, int) { body(world_of(communicator)); });
 }
 
-/// The same; `files` makes the calls that read and write a rank's states.
+/// The same; `files` makes a rank's file calls for reading and writing states.
 inline void on_ranks(int ranks, const std::function<std::shared_ptr<FileCalls>(int rank)>& files,
                      const std::function<void(const World&)>& body) {
   SimWorld(ranks).run([&](Communicator& communicator, int rank) { body(world_of(communicator, files(rank))); });

@@ -1,8 +1,8 @@
 #pragma once
 // OddNet: a module with everything that makes sharding hard.
-// - A weight that two units share, a block that is run twice, a branch that is not always taken.
-// - A parameter that is never used, a frozen child, a block that is frozen in part.
-// - Nested children, parameters of the root and of no dimension, two outputs.
+// - a weight that two units share, a block that runs twice, a branch that is not always taken;
+// - a parameter that is never used, a frozen child, a partly frozen block;
+// - nested children, parameters of the root, parameters without dimensions, two outputs.
 #include <torch/torch.h>
 
 namespace zero::testing {
@@ -38,7 +38,7 @@ struct OddNetImpl : torch::nn::Module {
     to(torch::kDouble);
   }
 
-  /// ids [B, T] -> scores of words [B, T, words], and of classes [B, 3].
+  /// ids [B, T] -> scores of words [B, T, words] and of classes [B, 3].
   std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& ids, bool takes_branch) {
     at::Tensor x = frozen(embedding(ids));
     for (const auto& block : *blocks) x = block->as<OddBlock>()->forward(x);
@@ -73,7 +73,8 @@ inline OddBatch odd_batch(int step, int rows, int begin, int count) {
   return {ids.narrow(0, begin, count), classes.narrow(0, begin, count)};
 }
 
-/// The mean over rows of the words' and the classes' squared scores and of the class's own score. NaN without rows.
+/// Returns the mean over rows of the squared scores of words and classes and of the true class's score; NaN without
+/// rows.
 inline at::Tensor odd_loss(OddNetImpl& net, const OddBatch& batch, bool takes_branch) {
   const auto [scores, classes] = net.forward(batch.ids, takes_branch);
   return (scores.pow(2).mean({1, 2}) + torch::logsumexp(classes, 1) -

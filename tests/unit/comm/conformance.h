@@ -1,6 +1,6 @@
 #pragma once
-// The requirements on every backend. The cases take the communicator of one rank; a test program runs each on its own
-// backend.
+// The requirements that every backend must meet. A case gets the communicator of one rank; a test program runs each
+// case on its own backend.
 #include <string>
 #include <vector>
 
@@ -15,17 +15,17 @@ struct ConformanceCase {
 
 const std::vector<ConformanceCase>& conformance_cases();
 
-/// The cases of all_to_all, which are part of them.
+/// The cases of all_to_all, which conformance_cases() includes.
 const std::vector<ConformanceCase>& all_to_all_cases();
 
-/// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums
-/// shows.
+/// Returns test values that every rank can compute for every other rank. Their sums are not exact, so the order of
+/// summation shows.
 at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type);
 
-/// The tree sum in its plainest form, in fp64, fp32 or integers. sum_tree() must equal it to the last bit.
+/// The tree sum in its simplest form, in fp64, fp32 or integers. sum_tree() must equal it bit for bit.
 at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType sum_type);
 
-/// True if two tensors have the same type, length and bytes.
+/// Returns true if two tensors have the same type, length and bytes.
 bool same_bits(const at::Tensor& a, const at::Tensor& b);
 #define EXPECT_SAME(a, b) EXPECT_TRUE(::zero::same_bits((a), (b)))
 

@@ -1,5 +1,5 @@
 #pragma once
-// A flat vector through a codec, shard by shard as ranks would do it.
+// Encodes and decodes a flat vector with a codec, shard by shard as ranks would.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// `flat` is encoded in chunks of `chunk` elements, on its device, which is the format's.
+/// `flat` is encoded in chunks of `chunk` elements. It is on the format's device.
 inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat,
                                       Nf4CodecOptions format, std::int64_t chunk) {
   const Nf4Codec codec(layout, shards, format);

@@ -1,5 +1,5 @@
 #pragma once
-// TinyLlama's tokenizer, and chats of one question and one answer.
+// TinyLlama's tokenizer, and chats with one question and one answer.
 #include <nlohmann/json.hpp>
 #include <string>
 

@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Runs the body once per process, each in a thread of its own.
+/// Runs the body once per simulated process, each in its own thread.
 inline void on_worlds(int size, const std::function<void(const World&)>& body) {
   SimWorld(size).run([&](Communicator& ranks, int) { body(world_of(ranks)); });
 }

@@ -6,7 +6,7 @@
 
 namespace zero::test {
 
-/// Sets LibTorch's switch for deterministic algorithms while it lives, then restores it and the number of threads.
+/// Turns on LibTorch's deterministic algorithms while it lives, then restores that setting and the number of threads.
 class Deterministic {
  public:
   Deterministic() { choose_deterministic_products(); }

@@ -20,7 +20,7 @@ struct GgufFile {
     std::uint64_t offset = 0;  // from the beginning of the data
   };
   std::map<std::string, std::string> texts;  // values by key: strings
-  std::map<std::string, double> numbers;     // numbers and truths
+  std::map<std::string, double> numbers;     // numbers and booleans
   std::map<std::string, std::vector<std::string>> text_lists;
   std::map<std::string, std::vector<double>> number_lists;
   std::map<std::string, Tensor> tensors;

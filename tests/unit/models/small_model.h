@@ -39,7 +39,7 @@ inline void share_with_borrowers(Model& model) {
     }
 }
 
-/// Random weights, the same values in every type.
+/// Fills the model with random weights, the same values in every type.
 inline Model with_random_weights(Model model, at::ScalarType type) {
   hold_parameters(model, type);
   std::uint64_t seed = 1;
@@ -53,12 +53,12 @@ inline Model with_random_weights(Model model, at::ScalarType type) {
   return model;
 }
 
-/// Everything trainable.
+/// Makes a model with random weights, all trainable.
 inline Model random_model(const ModelConfig& config, at::ScalarType type = at::kDouble) {
   return with_random_weights(make_model(config), type);
 }
 
-/// The chain up to the head's input.
+/// Runs the chain up to the head's input.
 inline at::Tensor run_to_head(Model& model, const ForwardContext& context) {
   at::Tensor x;
   for (std::size_t i = 0; i + 1 < model.units.size(); ++i) x = model.units[i]->forward(x, context);
@@ -80,7 +80,7 @@ inline at::Tensor run_logits(Model& model, const Batch& batch, KvCache* cache = 
   return logits_of(*model.units.back(), run_to_head(model, context), context);
 }
 
-/// The gradients of scale * loss, by the names of files. A borrower's gradient is added to its owner's.
+/// Returns the gradients of scale * loss, by tensor names as in files. A borrower's gradient is added to its owner's.
 inline std::map<std::string, at::Tensor> gradients(Model& model, const at::Tensor& loss, double scale = 1) {
   std::vector<at::Tensor> leaves;
   for (auto& unit : model.units) {
@@ -111,7 +111,7 @@ inline std::map<std::string, at::Tensor> gradients(Model& model, const at::Tenso
   return named;
 }
 
-/// The largest deviation, relative to the largest entry of `right`.
+/// Returns the largest deviation, relative to the largest entry of `right`.
 inline double deviation(const at::Tensor& left, const at::Tensor& right) {
   const at::Tensor a = left.detach().to(at::kDouble), b = right.detach().to(at::kDouble);
   return ((a - b).abs().max() / b.abs().max().clamp_min(1e-300)).item<double>();

@@ -1,13 +1,13 @@
 #pragma once
-// A tokenizer.model of 300 pieces, written byte by byte: <unk>, <s>, </s>, the bytes, letters and a few merges.
+// A tokenizer.model with 300 pieces, written byte by byte: <unk>, <s>, </s>, the 256 bytes, letters and a few merges.
 #include <cstring>
 #include <string>
 #include <vector>
 
 namespace zero::test {
 
-/// The content of the file (SentencePiece's ModelProto): byte-pair encoding, the identity as normaliser, a space in
-/// front.
+/// Returns the content of the file (SentencePiece's ModelProto): byte-pair encoding, identity normaliser, a leading
+/// space.
 inline std::string small_tokenizer_model() {
   std::string model;
   const auto field = [](std::string& to, int number, const std::string& content) {
@@ -37,7 +37,7 @@ inline std::string small_tokenizer_model() {
   for (char letter = 'a'; letter <= 'z'; ++letter) piece(std::string(1, letter), 1);
   for (const char* content : {"|", "<", ">", "[", "]", "/", "\n", ".", "_"}) piece(content, 1);
   field(model, 2, std::string("\x18\x02\x98\x02\x01", 5));      // BPE, with bytes for characters without a piece
-  field(model, 3, std::string("\x18\x01\x20\x00\x28\x01", 6));  // a space in front, no other blanks touched
+  field(model, 3, std::string("\x18\x01\x20\x00\x28\x01", 6));  // a leading space; other blanks unchanged
   return model;
 }
 

@@ -8,7 +8,7 @@
 namespace zero {
 
 struct FaultPlan {
-  int shorten_every = 0;  // one in that many transfers moves only a part
+  int shorten_every = 0;  // every n-th transfer moves only a part; 0: none
   int fail_at = 0;        // this transfer, counted from 1, fails
   int fail_with = 0;      // with this errno
   int count = 0;
@@ -46,7 +46,7 @@ class FaultyIo final : public BlockIo {
   std::uint64_t failing_ = 0;
 };
 
-/// For DiskTierOptions::wrap; the plan outlives the tier.
+/// Returns a value for DiskTierOptions::wrap. The plan must outlive the tier.
 inline std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> with_faults(FaultPlan& plan) {
   return [&plan](std::unique_ptr<BlockIo> io) { return std::make_unique<FaultyIo>(std::move(io), plan); };
 }

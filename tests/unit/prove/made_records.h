@@ -1,5 +1,5 @@
 #pragma once
-// Records of imaginary runs, for tests of verdicts about runs.
+// Records of fictitious runs, for tests of verdicts about runs.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace zero::testing {
 
-/// Uniform in [-1, 1), always the same for a seed.
+/// Returns values uniform in [-1, 1), always the same for a seed.
 inline std::vector<double> random_values(std::uint64_t seed, std::size_t count) {
   SplitMix64 random(seed);
   std::vector<double> values;
@@ -24,9 +24,9 @@ inline TensorSketch sketched(const std::vector<double>& values) {
   return sketch;
 }
 
-/// The errors of a made run.
+/// The errors of a fictitious run.
 struct Errors {
-  double noise = 0;           // relative, at random, in everything
+  double noise = 0;           // relative random error in every value
   std::uint64_t seed = 0;     // of the noise
   double gradient_scale = 1;  // one-sided
 };

@@ -10,7 +10,7 @@ BlockKinds::BlockKinds(const FlatLayout& layout, std::int64_t block,
     const int kind = kind_of(tensor.spec);
     std::int64_t first = tensor.offset / block;
     const std::int64_t last = (tensor.offset + tensor.spec.numel() + block - 1) / block;
-    if (!ranges_.empty() && first < ranges_.back().end && ranges_.back().kind != kind) {  // the block of both
+    if (!ranges_.empty() && first < ranges_.back().end && ranges_.back().kind != kind) {  // the block that both share
       --ranges_.back().end;
       append({first, first + 1, plain});
       ++first;
@@ -20,11 +20,11 @@ BlockKinds::BlockKinds(const FlatLayout& layout, std::int64_t block,
   append({layout.numel() / block, layout.numel() / block, plain});
 }
 
-// Padding lies between the last range and this one.
+// There may be padding between the last range and this one.
 void BlockKinds::append(const BlockRange& range) {
   if (ranges_.empty()) return ranges_.push_back(range);
   BlockRange& back = ranges_.back();
-  if (back.begin == back.end) {  // its only block was one of several kinds
+  if (back.begin == back.end) {  // its only block had tensors of several kinds
     ranges_.pop_back();
     return append(range);
   }

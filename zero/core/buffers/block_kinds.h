@@ -1,5 +1,5 @@
 #pragma once
-// BlockKinds: a flat vector in blocks of equal size, each with a kind. The formats of blocks divide the vector by kind.
+// BlockKinds: a flat vector in blocks of equal size, each of one kind. Block formats store each kind in its own way.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -19,15 +19,15 @@ class BlockKinds {
   static constexpr int plain = 0;
 
   /// A block has the kind of the tensors in it. If their kinds differ, it is plain. Padding has the kind of the tensor
-  /// in front of it. The layout's length is a multiple of `block` elements.
+  /// before it. The layout's length is a multiple of `block` elements.
   BlockKinds(const FlatLayout& layout, std::int64_t block, const std::function<int(const TensorSpec&)>& kind_of);
 
-  /// Blocks [begin, end) as ranges of one kind, ascending and without a gap.
+  /// Blocks [begin, end) as ranges of one kind each, ascending and without gaps.
   std::vector<BlockRange> within(std::int64_t begin, std::int64_t end) const;
 
  private:
   void append(const BlockRange& range);
-  std::vector<BlockRange> ranges_;  // neighbours differ in kind
+  std::vector<BlockRange> ranges_;  // adjacent ranges differ in kind
 };
 
 }  // namespace zero

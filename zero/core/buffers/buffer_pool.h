@@ -1,9 +1,9 @@
 #pragma once
-// BufferPool: a few buffers, allocated once, that groups borrow in turn. Their addresses repeat every step, and the
-// training loop neither allocates nor faults in memory.
+// BufferPool: a few buffers, allocated once, that groups borrow in turn. Groups get the same addresses in every step,
+// so the training loop neither allocates memory nor takes page faults.
 //
-// With several streams a buffer has two events. The stream that read it last sets 'free', and acquire() waits for that.
-// The stream that wrote it sets 'filled', and readers wait for that.
+// With several streams a buffer has two events. The stream that read the buffer last sets 'free', for which acquire()
+// waits. The stream that wrote the buffer sets 'filled', for which readers wait.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace zero {
 
 class BufferPool {
  public:
-  /// Takes buffers of these sizes in bytes from the communicator whose collectives will use them.
+  /// Allocates buffers of these sizes in bytes from the communicator whose collectives will use them.
   BufferPool(Communicator& communicator, const std::vector<std::int64_t>& sizes);
 
-  /// Returns the index of the smallest free buffer that holds `bytes`; among equal ones, the one that has been free
-  /// longest. Throws InternalError if there is none: the engine sizes the pool. The current stream waits until the
-  /// buffer has been read.
+  /// Returns the index of the smallest free buffer that holds `bytes`; among equal sizes, the buffer that has been free
+  /// longest. Throws InternalError if no buffer is free, since the engine sizes the pool to its needs. The current
+  /// stream waits until the buffer's last reader is done.
   int acquire(std::int64_t bytes);
   bool has_room(std::int64_t bytes) const;
   /// Call it when the current stream has issued everything that reads the buffer.
   void release(int buffer);
 
   /// Call mark_filled() when the current stream has issued everything that writes the buffer. await_filled() makes the
-  /// current stream wait for that.
+  /// current stream wait for those writes.
   void mark_filled(int buffer) { buffers_.at(buffer).filled.set(); }
   void await_filled(int buffer) const { buffers_.at(buffer).filled.wait(); }
 

@@ -1,7 +1,7 @@
 #pragma once
 // FlatLayout: the place of each tensor of a group in one flat vector, and the part of the vector that each rank owns.
-// It holds integers only. The vector is cut into equal shards. To re-shard a checkpoint, the overlap of two layouts is
-// enough.
+// It holds integers only. The vector is divided into equal shards. The overlap of two layouts is all that re-sharding a
+// checkpoint needs.
 #include <cstdint>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct FlatTensor {
   int parameter = 0;        // index of the leaf that contains it
 };
 
-/// The part of one tensor that lies in one range of a vector of tensors.
+/// The part of one tensor that lies in one range of a flat vector.
 struct FlatSlice {
   int tensor = 0;                 // index into tensors()
   std::int64_t tensor_begin = 0;  // first element inside the tensor
@@ -31,9 +31,9 @@ struct FlatRange {
 
 class FlatLayout {
  public:
-  /// Lays the parameters out in order. Parts of one parameter follow each other without padding. Every parameter starts
-  /// at a multiple of `alignment` elements. The length is padded so that each of the `shards` shards is such a multiple
-  /// too.
+  /// Lays out the parameters in order. The parts of one parameter follow each other without padding. Every parameter
+  /// starts at a multiple of `alignment` elements. The vector is padded so that the length of each of the `shards`
+  /// shards is a multiple of `alignment` too.
   FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment = 32);
 
   const std::vector<FlatTensor>& tensors() const { return tensors_; }
@@ -45,10 +45,10 @@ class FlatLayout {
   std::int64_t shard_numel() const { return numel_ / shards_; }
   std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
 
-  /// The layout of the group that another rank of the tensor axis holds.
+  /// Returns the layout of the same group on another rank of the tensor axis.
   FlatLayout of_rank(int rank) const;
 
-  /// The slices of tensors inside [begin, begin + count), in order of offset. No slice contains padding.
+  /// Returns the slices of tensors inside [begin, begin + count), in order of offset. Slices contain no padding.
   std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 void free_nothing(void*) {}
 
-// A storage that was made to refuse can be made to allow again by newer LibTorch alone.
+// Only newer LibTorch can make a storage allow raw pointers again after it was made to throw on them.
 template <typename Storage>
 void refuse_raw_pointers(Storage& storage, bool refuse) {
   if constexpr (requires { storage.clear_data_ptr_access_error_msg_(); }) {
@@ -39,7 +39,7 @@ void FlatStorage::watch(const void* owner) {
            attached_ ? bytes_ : 0);
 }
 
-// The mark is the function that would free the memory, which is others'.
+// The deleter marks the storage, and its context is the owner. It frees nothing, since others own the memory.
 const void* FlatStorage::owner_of(const at::Tensor& tensor) {
   if (!tensor.has_storage()) return nullptr;
   const c10::DataPtr& pointer = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();

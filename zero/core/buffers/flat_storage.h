@@ -1,10 +1,10 @@
 #pragma once
-// FlatStorage: a flat tensor whose memory comes and goes while views of it stay alive.
+// FlatStorage: a flat tensor whose memory can be detached and reattached while views of it stay alive.
 //
-// This is the one unsafe trick of the project, kept in this file. A module's parameters, and all that autograd saved of
-// them, are views of one StorageImpl. Taking that StorageImpl's memory away empties all of them at once, and giving it
-// memory again brings all of them back. Nothing is copied and no tensor object is replaced. Autograd's version counters
-// do not change, because raw collectives write the memory, never a variable.
+// This is the project's only unsafe trick, and it stays in this file. A module's parameters, and what autograd saved of
+// them, are views of one StorageImpl. Detaching that StorageImpl's memory empties all of them at once, and attaching
+// memory restores all of them. Nothing is copied and no tensor object is replaced. Autograd's version counters do not
+// change, because collectives write the raw memory and not a variable.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -18,20 +18,20 @@ class FlatStorage {
   /// A 1-D tensor of `numel` elements without memory.
   FlatStorage(std::int64_t numel, at::ScalarType type, at::Device device);
 
-  /// The flat tensor. While it is detached, never read it. Make views while memory is attached: LibTorch checks their
-  /// bounds against it.
+  /// The flat tensor. Never read it while memory is detached. Make views while memory is attached, since LibTorch
+  /// checks their bounds against it.
   const at::Tensor& tensor() const { return tensor_; }
   bool attached() const { return attached_; }
   std::int64_t bytes() const { return bytes_; }
 
-  /// Marks the storage, so that owner_of() finds `owner` in every tensor that shares it, with memory and without. While
-  /// it has no memory, LibTorch refuses raw pointers to it (from 2.13 on). Call it before memory is lent for the first
-  /// time.
+  /// Marks the storage, so that owner_of() returns `owner` for every tensor that shares it, with or without memory.
+  /// While it has no memory, LibTorch (2.13 and later) throws on requests for raw pointers to it. Call it before memory
+  /// is attached for the first time.
   void watch(const void* owner);
-  /// Returns the watcher of the tensor's storage, or null.
+  /// Returns the owner that watch() recorded for the tensor's storage, or null.
   static const void* owner_of(const at::Tensor& tensor);
 
-  /// Lends memory of at least bytes() bytes. The caller owns it and keeps it until detach().
+  /// Attaches at least bytes() bytes of memory. The caller owns the memory and must keep it until detach().
   void attach(void* memory);
   void detach();
 
@@ -44,8 +44,8 @@ class FlatStorage {
   bool attached_ = false;
 };
 
-/// Gives the tensor object the data of another tensor from now on (set_data()). One of the two may be on Meta, which
-/// set_data() itself refuses.
+/// Makes the tensor object use the data of another tensor (set_data()). One of the two may be on Meta, which set_data()
+/// alone does not allow.
 void point_at(const at::Tensor& tensor, const at::Tensor& data);
 
 }  // namespace zero

@@ -55,10 +55,10 @@ std::int64_t GgmlFormat::bytes_of(const Run& run, std::int64_t numel) const {
   return run.type ? ggml_bytes(*run.type, numel) : numel * std::int64_t(c10::elementSize(compute_));
 }
 
-// Made in host memory and copied to where the bytes live.
+// Blocks are encoded in host memory and copied to the destination.
 void GgmlFormat::encode(const WeightReader& reader, const at::Tensor& rest) const {
   for (const Run& run : shards_.at(std::size_t(reader.shard))) {
-    const std::int64_t first = run.begin - reader.shard * shard_numel_;  // in the part
+    const std::int64_t first = run.begin - reader.shard * shard_numel_;  // index in the part
     for (std::int64_t done = 0; done < run.numel; done += encode_chunk) {
       const std::int64_t count = std::min(encode_chunk, run.numel - done), bytes = bytes_of(run, count);
       const at::Tensor home = rest.narrow(0, run.place + bytes_of(run, done), bytes),
@@ -73,7 +73,7 @@ void GgmlFormat::encode(const WeightReader& reader, const at::Tensor& rest) cons
 }
 
 std::int64_t GgmlFormat::encode_bytes() const {
-  return encode_chunk * std::int64_t(2 * sizeof(float));  // values, and where they are on their way to a GPU
+  return encode_chunk * std::int64_t(2 * sizeof(float));  // the values, and a copy of them for a GPU
 }
 
 void GgmlFormat::decode(const at::Tensor& all, const at::Tensor& full) const {

@@ -1,8 +1,8 @@
 #pragma once
-// GgmlFormat: frozen weights in types of ggml (Q8_0, Q4_0, F16, ...), for 8-bit bases and for bases from a GGUF file.
-// The flat vector is cut into the layout's shards. A shard holds its tensors in their types, run after run of one type,
-// and all else in the compute type. Shards are equally long in bytes. Blocks lie inside rows of tensors, so their
-// contents do not depend on the ranks.
+// GgmlFormat: frozen weights in ggml types (Q8_0, Q4_0, F16, ...), for 8-bit base models and for base models from a
+// GGUF file. The flat vector is divided into the layout's shards. A shard holds tensors with a ggml type in runs of one
+// type each, and all other weights in the compute type. All shards have the same length in bytes. Blocks are inside
+// rows of tensors, so their contents do not depend on the ranks.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,16 +13,16 @@
 
 namespace zero {
 
-/// The type of ggml that a tensor is held in; none: the compute type.
+/// Returns the ggml type in which a tensor is held; none: the compute type.
 using GgmlTypeOf = std::function<std::optional<GgmlType>(const TensorSpec&)>;
 
-/// True if the rows of a matrix, or of a slice of one, are whole blocks of the type.
+/// Returns true if the rows of a matrix, or of a slice of a matrix, are whole blocks of the type.
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
 
 class GgmlFormat final : public WireFormat {
  public:
-  /// The layout's alignment must be a multiple of q8_block. `shards`: the layout's, or 1 if ranks hold the vector
-  /// whole. `type_of` must return only types of has_whole_blocks(). `device`: decodes.
+  /// The layout's alignment must be a multiple of q8_block. `shards`: the layout's number, or 1 if every rank holds the
+  /// full vector. `type_of` must return only types that satisfy has_whole_blocks(). `device`: where values are decoded.
   GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& type_of, at::ScalarType compute,
              at::Device device = at::kCPU);
 

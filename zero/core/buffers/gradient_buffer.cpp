@@ -59,7 +59,7 @@ void GradientBuffer::add_in_order(bool first) {
     }
     drop();
   }
-  if (!rest_.is_sharded()) travel_.stream->join();  // the next micro-batch is packed where this one is
+  if (!rest_.is_sharded()) travel_.stream->join();  // the next micro-batch is packed into the same memory
 }
 
 void GradientBuffer::add_in_turns(const at::Tensor& full) {
@@ -77,7 +77,7 @@ void GradientBuffer::add_in_turns(const at::Tensor& full) {
 
 void GradientBuffer::conclude_in_order() {
   const at::Tensor sum = ladder_->conclude();
-  if (rest_.is_sharded()) return;  // it lies there
+  if (rest_.is_sharded()) return;  // the sum is there already
   part().copy_(sum);
   if (rest_.owns_all()) rest_.ranks().all_gather_into(rest_.at_rest(true).tensor(), part(), tag());
 }

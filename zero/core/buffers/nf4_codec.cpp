@@ -22,7 +22,7 @@ std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) /
 constexpr int matrix = 1;  // the other kind is BlockKinds::plain
 int kind_of(const TensorSpec& tensor) { return tensor.shape.size() >= 2 ? matrix : BlockKinds::plain; }
 
-/// The block after a tensor's last one.
+/// Returns the block after a tensor's last one.
 std::int64_t end_block(const FlatTensor& tensor) {
   return rounded_up(tensor.offset + tensor.spec.numel(), nf4_block) / nf4_block;
 }
@@ -69,7 +69,8 @@ Nf4Codec::Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format)
   table_ = device_->table_of(runs);
 }
 
-// A block belongs to the tensor of its first element. The padding at the end is zeros: a tensor of its own.
+// A block belongs to the tensor of its first element. The padding at the end, which is zeros, counts as a tensor of its
+// own.
 void Nf4Codec::find_scaled_tensors(const FlatLayout& layout) {
   const auto add = [&](std::int64_t begin, std::int64_t end) {
     BlockRange matrices{end, begin};

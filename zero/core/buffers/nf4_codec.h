@@ -1,11 +1,11 @@
 #pragma once
-// Nf4Codec: the layout of a quantised group's frozen weights in memory and on the wire (QLoRA). The flat vector is cut
-// into the layout's shards. A shard holds matrices as NF4 blocks and all else in the compute type. Shards are equally
-// long in bytes, so they are gathered like others, at about a quarter of the size.
+// Nf4Codec: the layout of a quantised group's frozen weights in memory and on the wire (QLoRA). The flat vector is
+// divided into the layout's shards. A shard holds matrices as NF4 blocks and all other weights in the compute type. All
+// shards have the same length in bytes, so they are gathered like plain shards, at about a quarter of the size.
 //
 // Quantised scales (double quantisation) follow bitsandbytes. Groups of 256 blocks count from the start of each tensor,
-// and the mean is that of the whole tensor. The numbers therefore do not depend on the ranks. Every shard with a part
-// of a group holds the group's header next to its codes.
+// and the mean is taken over the whole tensor. The values therefore do not depend on the number of ranks. Every shard
+// with a part of a group holds the group's header next to the codes of the scales.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 namespace zero {
 
 struct Nf4CodecOptions {
-  at::ScalarType type = at::kBFloat16;  // of values that are not in matrices
+  at::ScalarType type = at::kBFloat16;  // of values outside matrices
   bool quantize_scales = false;
-  at::Device device = at::kCPU;  // decodes
+  at::Device device = at::kCPU;  // where values are decoded
 };
 
 class Nf4Codec {
  public:
-  /// The layout's alignment must be a multiple of nf4_block. `shards`: the layout's, or 1 if ranks hold the vector
-  /// whole.
+  /// The layout's alignment must be a multiple of nf4_block. `shards`: the layout's number, or 1 if every rank holds
+  /// the full vector.
   Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format);
 
   std::int64_t shard_bytes() const { return shard_bytes_; }
@@ -34,15 +34,17 @@ class Nf4Codec {
   bool quantizes_scales() const { return format_.quantize_scales; }
 
   /// Encodes elements [begin, begin + values.numel()) of a shard into the shard's bytes. `values` is fp32; begin and
-  /// count are multiples of nf4_block. With quantised scales the blocks' largest values go to `largest` ([blocks of a
-  /// shard], fp32), and encode_all_scales() must follow. All tensors are on one device: the host or the codec's.
+  /// count are multiples of nf4_block. With quantised scales the blocks' largest values are written to `largest`
+  /// ([blocks of a shard], fp32), and encode_all_scales() must follow. All tensors are on one device: the host or the
+  /// codec's.
   void encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
               const at::Tensor& largest = {}) const;
-  /// `largest`: those of all shards' blocks, in order, in host memory. `bytes`: the shard's, on any device.
+  /// `largest`: the largest values of all shards' blocks, in order, in host memory. `bytes`: the shard's bytes, on any
+  /// device.
   void encode_all_scales(int shard, const at::Tensor& largest, const at::Tensor& bytes) const;
 
-  /// Decodes the bytes of all shards into the whole flat vector, in its type. Both are on the codec's device. On a GPU
-  /// it runs in the current stream.
+  /// Decodes the bytes of all shards into the full flat vector, in the vector's type. Both are on the codec's device.
+  /// On a GPU, decoding runs in the current stream.
   void decode(const at::Tensor& bytes, const at::Tensor& full) const;
 
  private:
@@ -55,8 +57,8 @@ class Nf4Codec {
     std::int64_t begin = 0;  // element in the flat vector
     std::int64_t blocks = 0;
     bool quantized = false;
-    // First byte in the shard. A plain run has its elements there. A quantised one has codes, then the blocks' largest
-    // values, or headers and the codes of scales.
+    // First byte in the shard. A plain run stores its elements from here. A quantised run stores codes, then either the
+    // blocks' largest values, or headers and codes of the scales.
     std::int64_t place = 0;
     std::vector<ScaleGroup> groups;  // of quantised scales
   };

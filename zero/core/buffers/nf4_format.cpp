@@ -9,12 +9,11 @@
 
 namespace zero {
 
-// Encoded where the bytes live. Scales pass the ranks on the device that collectives run on, and are judged on the
-// host.
+// Values are encoded where the bytes are. Scales are gathered on the collectives' device and encoded on the host.
 void Nf4Format::encode(const WeightReader& reader, const at::Tensor& rest) const {
   const at::NoGradGuard no_grad;
   const at::Device home = rest.device();
-  at::Tensor largest, own, encoded;  // of the blocks of all shards, and of this one's
+  at::Tensor largest, own, encoded;  // largest values of all shards' blocks, and of this shard's
   if (codec_.quantizes_scales()) {
     const std::int64_t blocks = reader.numel / nf4_block;
     largest = at::zeros({numel_ / nf4_block}, at::TensorOptions().dtype(at::kFloat).device(reader.device));

@@ -1,5 +1,5 @@
 #pragma once
-// Nf4Format: frozen weights in the four bits of NF4 (QLoRA, Dettmers et al. 2023).
+// Nf4Format: frozen weights in the 4-bit type NF4 (QLoRA, Dettmers et al. 2023).
 #include "zero/core/buffers/nf4_codec.h"
 #include "zero/core/buffers/wire_format.h"
 
@@ -7,7 +7,7 @@ namespace zero {
 
 class Nf4Format final : public WireFormat {
  public:
-  /// `shards`: the layout's, or 1 if ranks hold the vector whole.
+  /// `shards`: the layout's number, or 1 if every rank holds the full vector.
   Nf4Format(const FlatLayout& layout, int shards, Nf4CodecOptions options)
       : codec_(layout, shards, options), numel_(layout.numel()) {}
 

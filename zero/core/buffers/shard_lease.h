@@ -1,5 +1,5 @@
 #pragma once
-// ShardLease: holds a shard in memory while this object lives, wherever the shard lies otherwise.
+// ShardLease: holds a shard in memory while this object lives, wherever the shard is kept otherwise.
 #include <ATen/core/Tensor.h>
 
 #include <exception>
@@ -10,9 +10,9 @@ namespace zero {
 
 class ShardLease {
  public:
-  /// Brings the shard in now and gives it back at the end. `changes`: writes to it are kept.
+  /// Brings the shard into memory; the destructor releases it. `changes`: writes to the shard are kept.
   ShardLease(ShardHome& home, bool changes) : home_(home), changes_(changes), tensor_(home.acquire()) {}
-  /// Throws if the home fails, so that nothing goes on without the shard. While another exception propagates, it logs
+  /// Throws if the home fails, so that nothing continues with a lost shard. While another exception propagates, logs
   /// the failure instead.
   ~ShardLease() noexcept(false);
   ShardLease(const ShardLease&) = delete;
@@ -24,7 +24,7 @@ class ShardLease {
   ShardHome& home_;
   bool changes_;
   at::Tensor tensor_;
-  int exceptions_ = std::uncaught_exceptions();  // that propagated when the tensor was brought in
+  int exceptions_ = std::uncaught_exceptions();  // number that were propagating when the tensor was acquired
 };
 
 }  // namespace zero

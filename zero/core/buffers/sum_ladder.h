@@ -1,7 +1,7 @@
 #pragma once
-// SumLadder: the sum of vectors that arrive one after the other, along the tree of comm/sum_tree.h in their order of
-// arrival. For n vectors it holds at most log2(n) + 1. A partial sum waits on its rung until its neighbours have become
-// a sum of the same number of vectors.
+// SumLadder: sums vectors that arrive one after the other, along the tree of comm/sum_tree.h, in order of arrival. For
+// n vectors it holds at most log2(n) + 1 vectors. A partial sum waits on its rung until the vectors after it have
+// become a sum of equally many vectors.
 #include <ATen/core/Tensor.h>
 
 #include <bit>
@@ -13,9 +13,9 @@ namespace zero {
 
 class SumLadder {
  public:
-  /// Number of tensors that the constructor takes.
+  /// Returns the number of tensors that the constructor needs.
   static int rungs(std::int64_t vectors) { return std::bit_width(std::uint64_t(vectors)); }
-  /// The tensors have one shape and one type, which rounds the partial sums.
+  /// The tensors have one shape and one type, to which partial sums are rounded.
   explicit SumLadder(std::vector<at::Tensor> rungs) : rungs_(std::move(rungs)) {}
 
   /// The caller writes the next vector here, then calls push().
@@ -24,7 +24,7 @@ class SumLadder {
     summed_.push_back(1);
     while (summed_.size() > 1 && summed_.back() == summed_[summed_.size() - 2]) join();
   }
-  /// Call it after the last vector. Returns the sum, which lies on the first rung. The next vector begins another sum.
+  /// Call it after the last vector. Returns the sum, which is on the first rung. The next vector begins a new sum.
   const at::Tensor& conclude() {
     while (summed_.size() > 1) join();
     summed_.clear();

@@ -1,12 +1,13 @@
 #pragma once
-// Travel: the means by which flat vectors go between ranks. All groups share one for weights and one for gradients.
+// Travel: the buffers and the stream for moving flat vectors between ranks. All groups share one Travel for weights and
+// one for gradients.
 #include "comm/stream.h"
 #include "zero/core/buffers/buffer_pool.h"
 
 namespace zero {
 
 struct Travel {
-  BufferPool* buffers = nullptr;  // for whole vectors while they are needed; null: none comes and goes
+  BufferPool* buffers = nullptr;  // for full vectors while they are needed; null: no vector is gathered on use
   SideStream* stream = nullptr;   // collectives run in it, in parallel with the computation
 };
 

@@ -31,7 +31,8 @@ bool WeightBuffer::has_room() const {
   return state_ != ShardedState::sharded || travel_.buffers->has_room(full_.bytes());
 }
 
-// LibTorch checks the bounds of a view when it is made, so what comes and goes needs its memory for a moment.
+// LibTorch checks the bounds of a view when it is made, so a vector that is gathered on use needs memory for that
+// moment.
 void WeightBuffer::make_views(const std::function<void(const at::Tensor& flat)>& make) {
   if (!comes_and_goes()) return make(options_.watched ? full_.tensor() : whole());
   attach();
@@ -65,8 +66,8 @@ void WeightBuffer::detach() {
   travel_.buffers->release(std::exchange(buffer_, -1));
 }
 
-// A gather writes to the memory of the whole vector, or to a wire buffer that is decoded into it. The own part is
-// written past autograd, which counts writes to a variable.
+// A gather writes to the memory of the full vector, or to a wire buffer that is decoded into it. The own part is
+// written without autograd, which counts writes to a variable.
 void WeightBuffer::prefetch(Phase phase) {
   if (!comes_and_goes() || state_ != ShardedState::sharded) return;
   const SideStream::Guard on_stream = travel_.stream->enter();

@@ -11,16 +11,16 @@ namespace zero {
 
 /// The source of this rank's weights when they are written for the first time.
 struct WeightReader {
-  int shard = 0;                     // number of this rank's part; 0 if it holds all
+  int shard = 0;                     // index of this rank's part; 0 if it holds all
   std::int64_t numel = 0;            // elements of the part
-  at::ScalarType type = at::kFloat;  // the part is read in it
-  at::Device device = at::kCPU;      // collectives run on it
-  /// Reads elements of the part from `begin` on into host memory of any float type. Padding reads as zeros.
+  at::ScalarType type = at::kFloat;  // type in which the part is read
+  at::Device device = at::kCPU;      // where collectives run
+  /// Reads elements of the part, starting at `begin`, into host memory of any float type. Padding reads as zeros.
   std::function<void(std::int64_t begin, const at::Tensor& values)> read;
-  /// Reads the same into blocks of ggml [ggml_bytes], as WeightSource::read_as. Padding reads as zero bytes.
+  /// Reads the same elements into ggml blocks [ggml_bytes], as WeightSource::read_as does. Padding reads as zero bytes.
   std::function<void(std::int64_t begin, std::int64_t count, GgmlType type, const at::Tensor& blocks)> read_as;
-  /// Gathers the `own` of all ranks that hold parts into `all`, on the device. Collective. Does nothing if this rank
-  /// holds all.
+  /// Gathers `own` from all ranks that hold parts into `all`, on the device. Does nothing if this rank holds all.
+  /// Collective.
   std::function<void(const at::Tensor& all, const at::Tensor& own)> gather;
 };
 
@@ -28,24 +28,25 @@ class WireFormat {
  public:
   virtual ~WireFormat() = default;
 
-  /// The numbers at rest: their type, their count on a rank, and their count in the parts of all ranks together.
+  /// The values at rest: their type, their count on one rank, and their count on all ranks together.
   virtual at::ScalarType type() const = 0;
   virtual std::int64_t rest_numel() const = 0;
   virtual std::int64_t all_numel() const = 0;
   std::int64_t rest_bytes() const { return rest_numel() * std::int64_t(c10::elementSize(type())); }
   std::int64_t all_bytes() const { return all_numel() * std::int64_t(c10::elementSize(type())); }
 
-  /// True if the numbers are the weights themselves. A gather then writes them where they are used.
+  /// Returns true if the values at rest are the weights themselves. A gather then writes them directly where they are
+  /// used.
   virtual bool is_plain() const = 0;
   /// Decodes the parts of all ranks into the flat vector of weights, padding included, in the current stream.
   virtual void decode(const at::Tensor& all, const at::Tensor& full) const = 0;
-  /// Writes the memory that this rank holds. Collective.
+  /// Reads this rank's weights and encodes them into `rest`, the memory that this rank holds. Collective.
   virtual void encode(const WeightReader& reader, const at::Tensor& rest) const = 0;
   /// Upper bound of the host memory that encode() allocates, in bytes.
   virtual std::int64_t encode_bytes() const = 0;
 };
 
-/// encode() reads that many elements at a time. This bounds how much loading adds to the peak.
+/// Number of elements that encode() reads at a time. This bounds how much loading adds to peak memory.
 inline constexpr std::int64_t encode_chunk = 4 << 20;
 
 /// The weights in a number type of LibTorch.

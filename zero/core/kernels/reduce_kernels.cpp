@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t block_elements = std::int64_t{1} << 15;
 
-/// f(begin, end) over whole blocks, on one or several threads.
+/// Calls f(begin, end) for ranges of whole blocks, on one or several threads.
 template <class F>
 void for_blocks(std::int64_t n, const F& f) {
   const std::int64_t blocks = (n + block_elements - 1) / block_elements;
@@ -28,7 +28,7 @@ void for_blocks(std::int64_t n, const F& f) {
   });
 }
 
-/// Sums values[0, count) pairwise, in place: neighbours first.
+/// Sums values[0, count) pairwise, in place, adjacent values first.
 double fold(double* values, std::int64_t count) {
   for (; count > 1; count = (count + 1) / 2) {
     for (std::int64_t i = 0; i < count / 2; ++i) values[i] = values[2 * i] + values[2 * i + 1];

@@ -1,5 +1,6 @@
 #pragma once
-// Reductions over flat host tensors, with the same bits for any number of threads and any kind of processor.
+// Reductions over flat host tensors. Results are the same bit for bit for any number of threads and any kind of
+// processor.
 #include <ATen/core/Tensor.h>
 
 #include "base/numbers/exact_sum.h"
@@ -13,17 +14,18 @@ struct NormPart {
 };
 
 /// Sum of squares of a contiguous fp32, bf16, fp16 or fp64 tensor. It is accumulated in fp64 along a fixed tree: 32
-/// lanes inside blocks of 32768 elements, then pairwise. An undefined or empty tensor gives {0, true}.
+/// lanes inside blocks of 32768 elements, then pairwise. Returns {0, true} for an undefined or empty tensor.
 NormPart sum_of_squares(const at::Tensor& flat);
 
-/// Adds the same to a sum that does not depend on order. Blocks of `exact_block` elements are summed in fp64 along a
-/// tree, and blocks are added exactly. Any division of a vector at whole blocks gives the same sum to the last bit.
+/// Adds the sum of squares to a sum that does not depend on order. Blocks of `exact_block` elements are summed in fp64
+/// along a tree, and blocks are added exactly. If a vector is divided at block boundaries, the sum is the same bit for
+/// bit.
 void add_squares(ExactSum& sum, const at::Tensor& flat);
 inline constexpr int exact_block = 32;
 
-/// Writes source, converted to nearest even, into destination (contiguous, same number of elements), or adds it. An
-/// addition is computed in fp32 (fp64 if the destination is) and rounded once. Autograd does not see it. A source that
-/// is not contiguous is read through a contiguous copy.
+/// Writes source into destination (contiguous, same number of elements), or adds source to it. Conversions round to
+/// nearest even. An addition is computed in fp32 (fp64 if the destination is fp64) and rounded once. Autograd does not
+/// see it. A source that is not contiguous is read through a contiguous copy.
 void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate);
 
 }  // namespace zero

@@ -24,7 +24,7 @@ using simd::HWY_NAMESPACE::store;
 using F64 = hn::ScalableTag<double>;
 constexpr std::int64_t lanes64 = lanes_of<F64>;
 
-/// The squares of one row of norm_sums elements, each onto its sum.
+/// Adds the squares of one row of norm_sums elements, each to its own sum.
 template <class T>
 HWY_INLINE void add_row(const T* row, hn::Vec<F64>* sums) {
   const F64 d;
@@ -53,7 +53,7 @@ void squares(const void* source, std::int64_t n, double* sums) {
   for (int r = 0; r < norm_sums / lanes64; ++r) in_registers[r] = hn::LoadU(d, sums + r * lanes64);
   std::int64_t i = 0;
   for (; i + norm_sums <= n; i += norm_sums) add_row(from + i, in_registers);
-  if (i < n) {  // zeros leave their sums as they are
+  if (i < n) {  // zeros do not change the sums
     T rest[norm_sums] = {};
     std::copy_n(from + i, n - i, rest);
     add_row(rest, in_registers);
@@ -69,7 +69,7 @@ HWY_INLINE void pack_vector(To* to, const From* from) {
   store(d, x, to);
 }
 
-/// D: vectors of the type that is added in.
+/// D: vectors of the type in which values are added.
 template <class D, class To, class From, bool accumulate>
 void pack(void* destination, const void* source, std::int64_t n) {
   constexpr std::int64_t lanes = lanes_of<D>;

@@ -1,5 +1,5 @@
 #pragma once
-// Inner loops of packing and of the norm, compiled once per processor kind. Plain pointers, no LibTorch.
+// Inner loops of packing and of the norm, compiled once per processor kind. They use plain pointers and no LibTorch.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -11,12 +11,12 @@ inline constexpr int norm_sums = 32;
 
 /// Adds the squares of n elements to norm_sums sums in fp64.
 using SquaresLoop = void (*)(const void* source, std::int64_t n, double* sums);
-/// The best loop of this machine.
+/// Returns the fastest loop that this machine supports.
 SquaresLoop squares_loop(Number source);
 
 /// destination = source, or destination + source rounded once. Conversions round to nearest even.
 using PackLoop = void (*)(void* destination, const void* source, std::int64_t n);
-/// Null for an unsupported combination: fp64 with 16 bits.
+/// Returns null for an unsupported combination: fp64 with a 16-bit type.
 PackLoop pack_loop(Number destination, Number source, bool accumulate);
 
 }  // namespace zero

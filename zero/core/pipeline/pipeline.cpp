@@ -39,7 +39,7 @@ const PipelineSchedule& Pipeline::schedule(std::int64_t micro_batches) {
   const auto known = schedules_.find(micro_batches);
   if (known != schedules_.end()) return known->second;
   PipelineSchedule made = make_schedule(options_.schedule, runs_, costs_, stages_.size(), int(micro_batches));
-  timeline_of(made, runs_, costs_, int(micro_batches));  // proves that no stage waits for ever
+  timeline_of(made, runs_, costs_, int(micro_batches));  // proves that no stage waits forever
   return schedules_.emplace(micro_batches, std::move(made)).first->second;
 }
 
@@ -71,7 +71,7 @@ std::vector<Pipeline::Message> Pipeline::messages(const PipelineSchedule& schedu
   return sent;
 }
 
-// Both ends name the call by the unit that the message comes to.
+// Both ends tag the call with the unit that receives the message.
 CallTag Pipeline::tag_of(const Message& message) const {
   const UnitRun& run = runs_[std::size_t(message.run)];
   return {message.gradient ? Phase::backward : Phase::forward, message.gradient ? run.end - 1 : run.begin};
@@ -111,7 +111,7 @@ class Pipeline::Step {
   }
 
  private:
-  /// The messages of another stage, in their order, and how many have come.
+  /// The messages from another stage, in order, and how many have arrived.
   struct Coming {
     std::vector<Message> all;
     std::size_t come = 0;
@@ -177,7 +177,7 @@ class Pipeline::Step {
   double scale_;
   const ContextOf& context_of_;
   std::map<int, Coming> coming_;              // by stage
-  std::map<Message, at::Tensor> early_;       // messages before their action
+  std::map<Message, at::Tensor> early_;       // messages that arrived before their action
   std::map<int, Visit> visits_;               // by micro-batch
   std::map<std::pair<int, int>, Live> live_;  // by run and micro-batch
   Result result_;
@@ -187,12 +187,12 @@ Pipeline::Result Pipeline::accumulate(std::int64_t micro_batches, double scale, 
   return Step(*this, micro_batches, scale, context_of).run();
 }
 
-// Stages with units that report figures know their names, and the others learn them.
+// Only stages whose units report metrics know the metrics' names; the other stages receive the names.
 void Pipeline::share(Result& result) {
   const at::Tensor numbers =
       at::cat({result.losses, at::full({1}, double(result.figures.size()), result.losses.options())});
   stages_.all_reduce(numbers, {at::kDouble, false}, {Phase::other});
-  if (numbers.is_meta()) return;  // nothing has a value
+  if (numbers.is_meta()) return;  // Meta tensors have no values
   result.losses = numbers.narrow(0, 0, numbers.numel() - 1).clone();
   if (numbers[-1].item<double>() == 0) return;
   std::string names;
@@ -229,7 +229,7 @@ at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::He
       stages_.send(pass.result().contiguous(), stage_of(r + 1), tag_of({false, r + 1, 0}));
   }
   stages_.settle({Phase::forward});
-  // The other stages learn type and shape, then the values.
+  // The other stages receive type and shape, then the values.
   const int last = stage_of(int(runs_.size()) - 1);
   std::vector<std::int64_t> shape;
   if (result.defined()) {

@@ -1,9 +1,9 @@
 #pragma once
-// Pipeline: this rank's stage of a chain whose runs of units lie on the ranks of the pipeline axis. It takes the
-// actions of a schedule one by one, and exchanges activations and their gradients with the stages next to it.
+// Pipeline: this rank's stage of a chain whose runs of units are on the ranks of the pipeline axis. It takes the
+// actions of a schedule one by one, and exchanges activations and their gradients with the adjacent stages.
 //
-// Messages between two stages arrive in the order in which they were sent. The schedule tells a stage that order, so a
-// message that comes early waits here for its action.
+// Messages between two stages arrive in the order in which they were sent. A stage knows that order from the schedule,
+// so a message that arrives early waits for its action.
 #include <ATen/core/TensorBody.h>
 
 #include <functional>
@@ -24,16 +24,17 @@ struct PipelineOptions {
   int chunks = 1;  // runs of a stage, for ScheduleKind::interleaved
 };
 
-/// The context of micro-batch `index` of a step. It fills `held` with the batch, which the context points at.
+/// Returns the context of micro-batch `index` of a step. Fills `held` with the batch, to which the context points.
 using ContextOf = std::function<ForwardContext(std::int64_t index, Batch& held)>;
 
 class Pipeline {
  public:
-  /// `runs`: all runs of the chain. `activations`: type and device. The mesh and the groups outlive the pipeline.
+  /// `runs`: all runs of the chain. `activations`: their type and device. The mesh and the groups must outlive the
+  /// pipeline.
   Pipeline(const KeptOptions& kept, const Chain& chain, UnitGroups& groups, const std::vector<UnitRun>& runs,
            Mesh& mesh, const PipelineOptions& options, at::TensorOptions activations);
 
-  /// The losses [micro_batches] in fp64 and the summed figures. Every stage gets the same values.
+  /// The losses [micro_batches] in fp64 and the summed metrics. Every stage gets the same values.
   struct Result {
     at::Tensor losses;
     LossFigures figures;
@@ -41,7 +42,8 @@ class Pipeline {
   /// Runs forward and backward of a step's micro-batches, with gradients of `scale` times the loss. Collective.
   Result accumulate(std::int64_t micro_batches, double scale, const ContextOf& context_of);
 
-  /// Without gradients: the summed loss; or the result of `head` on the last unit's input. On all stages. Collective.
+  /// Runs forward without gradients. Returns the summed loss, or the result of `head` on the last unit's input, on all
+  /// stages. Collective.
   at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head);
 
   /// The order of a step's actions.
@@ -51,7 +53,7 @@ class Pipeline {
   std::string describe(std::int64_t micro_batches);
 
  private:
-  /// A tensor that crosses from run to run: the input of `run`, or the gradient of its result.
+  /// A tensor sent from one run to another: the input of `run`, or the gradient of its result.
   struct Message {
     bool gradient = false;
     int run = 0;
@@ -59,13 +61,13 @@ class Pipeline {
 
     auto operator<=>(const Message&) const = default;
   };
-  /// A micro-batch that is on its way through this stage.
+  /// A micro-batch that is in progress on this stage.
   struct Visit {
     Batch batch;
     ForwardContext context;
     int actions_left = 0;
   };
-  /// A run's pass of a micro-batch between its forward and its backward.
+  /// A run's pass for a micro-batch, between forward and backward.
   struct Live {
     at::Tensor input;
     std::unique_ptr<ChainPass> pass;
@@ -80,13 +82,13 @@ class Pipeline {
   void share(Result& result);
 
   std::vector<UnitRun> runs_;        // of all stages
-  std::vector<bool> trains_before_;  // by run: some unit before it has trained parameters
-  std::map<int, ChainRun> own_;      // this stage's, by index
+  std::vector<bool> trains_before_;  // by run: true if a unit before it has trained parameters
+  std::map<int, ChainRun> own_;      // this stage's runs, by index
   std::vector<double> costs_;        // by run
   UnitGroups& groups_;
   Communicator& stages_;
   PipelineOptions options_;
-  std::int64_t width_;  // of the activations between units: of the rows that the first unit looks up
+  std::int64_t width_;  // width of the activations between units, as of the rows that the first unit looks up
   at::TensorOptions activations_;
   std::map<std::int64_t, PipelineSchedule> schedules_;  // by micro-batches
 };

@@ -11,9 +11,9 @@
 namespace zero {
 namespace {
 
-constexpr double backward_cost = 2;  // of a forward: products for inputs and for weights
+constexpr double backward_cost = 2;  // in forwards: matrix products for inputs and for weights
 
-/// The progress of all runs. Actions take time, and stages do one at a time.
+/// The progress of all runs. Actions take time, and a stage runs one at a time.
 class Progress {
  public:
   Progress(const std::vector<UnitRun>& runs, const RunCosts& costs, int stages, int micro_batches)
@@ -28,14 +28,14 @@ class Progress {
 
   int done(bool backward, int run) const { return int((backward ? backward_ : forward_)[std::size_t(run)].size()); }
   int live(int run) const { return done(false, run) - done(true, run); }
-  /// True if a stage has forwards to do.
+  /// Returns true if a stage still has forwards to run.
   bool goes_forward(int stage) const {
     for (int run = 0; run < int(runs_.size()); ++run)
       if (this->stage(run) == stage && done(false, run) < micro_batches_) return true;
     return false;
   }
 
-  /// The moment at which the action may begin; none: what it needs has not happened.
+  /// Returns the earliest time at which the action may begin; none if its inputs are not ready.
   std::optional<double> ready(const PipelineAction& action) const {
     const auto [backward, run, m] = action;
     const bool is_last = run + 1 == int(runs_.size());
@@ -86,14 +86,15 @@ class Progress {
   std::vector<double> free_, busy_;
 };
 
-/// Each stage takes, of what it may do at the earliest moment, a backward if there is one. `limits`: by run, most
-/// micro-batches alive; none: all forwards come first, but for the last run, whose loss keeps its gradient meanwhile.
+/// Each stage takes the action that can begin first, and prefers a backward. `limits`: by run, the maximum number of
+/// live micro-batches. Empty: all forwards come first, except for the last run, whose backward follows its forward at
+/// once.
 PipelineSchedule in_turns(const std::vector<UnitRun>& runs, const RunCosts& costs, int stages, int micro_batches,
                           const std::vector<int>& limits) {
   PipelineSchedule schedule{std::vector<std::vector<PipelineAction>>(std::size_t(stages))};
   Progress progress(runs, costs, stages, micro_batches);
   while (!progress.is_over()) {
-    // moment, forward, and the later run first
+    // earliest time, then backward first, then the later run
     std::optional<std::tuple<double, bool, int, PipelineAction>> next;
     for (int run = 0; run < int(runs.size()); ++run)
       for (const bool backward : {true, false}) {
@@ -134,8 +135,8 @@ PipelineSchedule in_turns_with_tied_ends(const std::vector<UnitRun>& runs, const
   return in_turns(runs, costs, stages, micro_batches, chosen->second);
 }
 
-/// Megatron-LM's order: micro-batches in groups of as many as there are stages pass a stage's first chunk, then the
-/// next one.
+/// Megatron-LM's order: micro-batches, in groups as large as the number of stages, pass through a stage's first chunk,
+/// then the next one.
 PipelineSchedule interleave(int runs, int stages, int micro_batches) {
   const int chunks = runs / stages, all = micro_batches * chunks;
   PipelineSchedule schedule;
@@ -174,7 +175,7 @@ PipelineSchedule make_schedule(ScheduleKind kind, const std::vector<UnitRun>& ru
     if (micro_batches % stages == 0) return interleave(count, stages, micro_batches);
   }
   if (kind == ScheduleKind::gpipe) return in_turns(runs, costs, stages, micro_batches, {});
-  // A stage's micro-batch is back after the runs behind it.
+  // A micro-batch returns to a stage after it has passed the later runs.
   std::vector<int> limits;
   for (int run = 0; run < count; ++run) limits.push_back(count - run);
   if (!tied) return in_turns(runs, costs, stages, micro_batches, limits);

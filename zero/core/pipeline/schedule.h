@@ -1,6 +1,6 @@
 #pragma once
-// PipelineSchedule: the order in which each stage of a pipeline passes its micro-batches, as data. It is made and
-// checked before anything runs.
+// PipelineSchedule: the order in which each pipeline stage processes its micro-batches, as data. It is made and checked
+// before anything runs.
 #include <cstdint>
 #include <vector>
 
@@ -9,13 +9,12 @@
 namespace zero {
 
 enum class ScheduleKind : std::uint8_t {
-  gpipe,        // all forwards, then all backwards (Huang et al. 2019); the last run takes its backward at once
-  one_f_one_b,  // a backward as soon as there is one, and few micro-batches alive (PipeDream-flush, Narayanan et al.
-                // 2021)
+  gpipe,        // all forwards, then all backwards (Huang et al. 2019); in the last run each forward, then its backward
+  one_f_one_b,  // backwards as early as possible, few live micro-batches (PipeDream-flush, Narayanan et al. 2021)
   interleaved,  // the same with several runs on each stage (Megatron-LM, Narayanan et al. 2021)
 };
 
-/// A run of units passes a micro-batch, forward or back.
+/// A run of units processes a micro-batch, forward or backward.
 struct PipelineAction {
   bool backward = false;
   int run = 0;
@@ -25,7 +24,7 @@ struct PipelineAction {
 };
 
 struct PipelineSchedule {
-  std::vector<std::vector<PipelineAction>> stages;  // in their order
+  std::vector<std::vector<PipelineAction>> stages;  // each stage's actions, in order
 };
 
 /// Work of the runs in a forward pass, in any unit. A backward pass takes twice as long.
@@ -40,20 +39,20 @@ inline int pipeline_fill(int stages, int chunks) { return 2 * stages * (1 + chun
 PipelineSchedule make_schedule(ScheduleKind kind, const std::vector<UnitRun>& runs, const RunCosts& costs, int stages,
                                int micro_batches);
 
-/// A schedule in time, if messages take none.
+/// The timing of a schedule, assuming that messages take no time.
 struct PipelineTimeline {
   double end = 0;              // of the last action
   std::vector<double> busy;    // by stage
-  std::vector<int> most_live;  // by stage: micro-batches whose forward has run there and whose backward has not; each
-                               // run counts
+  std::vector<int> most_live;  // by stage: peak number of forwards without their backward, counted for each run
 
-  /// The share of the step in which the busiest stage waits, by what it works: (S - 1) / M for GPipe and 1F1B with S
-  /// equal stages and M micro-batches, (S - 1) / (c M) with c chunks.
+  /// The busiest stage's waiting time, divided by its working time. For GPipe and 1F1B with S equal stages and M
+  /// micro-batches this is (S - 1) / M, with c chunks (S - 1) / (c M).
   double bubble() const;
 };
 
-/// Runs through the schedule. Throws Error, with the place, unless every run passes every micro-batch once in each
-/// direction, backwards in the order of micro-batches and after their forwards, and no stage waits for ever.
+/// Simulates the schedule. Every run must process every micro-batch once in each direction. Backwards must run in the
+/// order of micro-batches, each after its forward, and no stage may wait forever. Otherwise throws Error that names the
+/// place.
 PipelineTimeline timeline_of(const PipelineSchedule& schedule, const std::vector<UnitRun>& runs, const RunCosts& costs,
                              int micro_batches);
 

@@ -17,10 +17,10 @@ std::int64_t matrix_elements(const Parameter& parameter) {
   return elements;
 }
 
-/// The work of the fullest run, then how evenly the rest is dealt out.
+/// The work of the run with the most, then how evenly the other units are distributed.
 using Balance = std::pair<double, double>;
 
-/// The best way to deal out the first so many blocks.
+/// The best way to distribute the first n blocks.
 struct Deal {
   Balance balance{std::numeric_limits<double>::infinity(), 0};
   int begin = 0;  // of its last run

@@ -1,5 +1,6 @@
 #pragma once
-// Deals the units of a chain out to the stages of a pipeline, so that the fullest stage has as little work as possible.
+// Distributes the units of a chain over the stages of a pipeline, so that the stage with the most work has as little as
+// possible.
 #include <cstdint>
 #include <vector>
 
@@ -7,16 +8,16 @@
 
 namespace zero {
 
-/// The work of a unit for one token, in multiplications of a forward pass: the elements of its matrices, borrowed ones
-/// included. The first unit looks rows up and has none.
+/// Returns each unit's work for one token, in multiplications of a forward pass: the elements of its matrices,
+/// including borrowed ones. The first unit only looks up rows, so its work is 0.
 std::vector<std::int64_t> costs_of(const Chain& chain);
 
-/// True if the last unit borrows from the first one (tied embeddings).
+/// Returns true if the last unit borrows from the first one (tied embeddings).
 bool has_tied_ends(const Chain& chain);
 
-/// Deals `costs.size()` units out in order. A stage gets `chunks` runs, which are apart from each other. With tied ends
-/// the last unit is a run of its own on the first stage, next to the parameter that it borrows: one element, one owner.
-/// Throws InputError if there are not enough units between the first and the last.
+/// Distributes `costs.size()` units in order. A stage gets `chunks` runs, which are not adjacent. With tied ends the
+/// last unit is a run of its own on the first stage, which holds the borrowed parameter. Every element thus has one
+/// owner. Throws InputError if there are too few units between the first and the last.
 std::vector<UnitRun> deal_units(const std::vector<std::int64_t>& costs, bool tied, int stages, int chunks);
 
 }  // namespace zero

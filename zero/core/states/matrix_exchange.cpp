@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t elements_at_a_time = 8 << 20;  // on their way to one owner
+constexpr std::int64_t elements_at_a_time = 8 << 20;  // in flight to one owner
 
 /// The elements of a matrix that one rank holds: [begin, begin + count) of the flattened tensor or slice.
 struct Share {
@@ -17,10 +17,10 @@ struct Share {
   std::int64_t begin = 0, count = 0;
 };
 
-/// A matrix, and which of its elements each rank holds.
+/// A matrix, and the elements of it that each rank holds.
 struct Matrix {
   std::vector<std::int64_t> shape;
-  at::Tensor own;             // flat, this rank's part, where the update finds it
+  at::Tensor own;             // flat, this rank's part, as the update reads it
   std::vector<Share> shares;  // by rank
   int owner = 0;
 
@@ -32,7 +32,7 @@ std::int64_t overlap(std::int64_t a, std::int64_t a_end, std::int64_t b, std::in
   return std::max<std::int64_t>(0, std::min(a_end, b_end) - std::max(a, b));
 }
 
-/// The share of the rank at place `rank` of `ranks.sharing`. `layout`: that rank's; `cut`: of slices.
+/// Returns the share of rank `rank` of `ranks.sharing`. `layout`: that rank's layout; `cut`: true for slices.
 Share share_of(const FlatLayout& layout, bool cut, const StateTensor& state, const ExchangeRanks& ranks, int rank) {
   const FlatTensor& tensor = layout.tensors()[std::size_t(state.tensor)];
   if (ranks.gradients == Placement::resident) return {tensor.spec, 0, tensor.spec.numel()};
@@ -63,8 +63,8 @@ void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const Excha
   }
 }
 
-/// The costliest first, each to the rank that has the least to do: neighbours in the new order have owners of their
-/// own.
+/// Assigns the costliest matrix first, each to the rank with the least work. Adjacent matrices in the new order have
+/// different owners.
 void choose_owners(std::vector<Matrix>& matrices, int ranks) {
   std::stable_sort(matrices.begin(), matrices.end(),
                    [](const Matrix& a, const Matrix& b) { return a.cost() > b.cost(); });
@@ -92,7 +92,8 @@ void broadcast_own(Communicator& ranks, const Matrix& matrix, int root, at::Devi
   put_back(values, matrix.own);
 }
 
-/// Matrices on their way at once. `out` is what goes to their owners, by owner; `in` what an owner is sent, by sender.
+/// Matrices that are in flight together. `out`: data for owners, by owner. `in`: data that an owner receives, by
+/// sender.
 class Window {
  public:
   Window(std::span<const Matrix> matrices, const ExchangeRanks& ranks)
@@ -120,7 +121,7 @@ class Window {
   }
 
  private:
-  /// visit(its place in what goes to the owner, the part where the update finds it), of every matrix.
+  /// Calls visit(position in the data for the owner, the part as the update reads it) for every matrix.
   template <class Visit>
   void for_each_part(const Visit& visit) const {
     std::int64_t done = 0;
@@ -133,7 +134,7 @@ class Window {
   }
 
   void transform_owned(const Optimizer& optimizer) const {
-    std::vector<std::int64_t> next(from_sender_.size());  // in `in`, by sender
+    std::vector<std::int64_t> next(from_sender_.size());  // position in `in`, by sender
     std::exclusive_scan(from_sender_.begin(), from_sender_.end(), next.begin(), std::int64_t{0});
     for (const Matrix& matrix : matrices_) {
       if (matrix.owner != ranks_.sharing.rank()) continue;
@@ -153,7 +154,7 @@ class Window {
     }
   }
 
-  /// visit(first element in the matrix, elements of a sender's part that lie together there).
+  /// Calls visit(first element in the matrix, contiguous elements of a sender's part).
   template <class Visit>
   static void for_each_run_of(const Matrix& matrix, const std::vector<at::Tensor>& parts, const Visit& visit) {
     for (std::size_t r = 0; r < parts.size(); ++r) {
@@ -172,7 +173,7 @@ class Window {
   at::Tensor out_, in_;
 };
 
-/// Every rank has all matrices: owners transform theirs, all at once, and tell the others.
+/// Every rank has all matrices. Owners transform theirs, all at the same time, and send the results to the others.
 void transform_whole(const Optimizer& optimizer, const std::vector<Matrix>& matrices, const ExchangeRanks& ranks) {
   for (const Matrix& matrix : matrices)
     if (matrix.owner == ranks.sharing.rank()) transform_here(optimizer, matrix, ranks.device);
@@ -180,10 +181,10 @@ void transform_whole(const Optimizer& optimizer, const std::vector<Matrix>& matr
   for (const Matrix& matrix : matrices) broadcast_own(ranks.sharing, matrix, matrix.owner, ranks.device);
 }
 
-/// visit(the matrices of one), window by window.
+/// Calls visit(the matrices of a window) for each window.
 void for_each_window(const std::vector<Matrix>& matrices, int ranks,
                      const std::function<void(std::span<const Matrix>)>& visit) {
-  std::vector<std::int64_t> coming(static_cast<std::size_t>(ranks));  // elements of a window, by owner
+  std::vector<std::int64_t> coming(static_cast<std::size_t>(ranks));  // elements in a window, by owner
   for (std::size_t begin = 0, end = 0; begin < matrices.size(); begin = end) {
     std::fill(coming.begin(), coming.end(), 0);
     for (; end < matrices.size(); ++end) {
@@ -221,7 +222,7 @@ std::int64_t transform_bytes(const Optimizer& optimizer, const std::vector<Param
   for_each_window(matrices, ranks.sharing.size(), [&](std::span<const Matrix> window) {
     const auto bytes = std::int64_t(window.front().own.element_size());
     for (int rank = 0; rank < ranks.sharing.size(); ++rank) {
-      std::int64_t moving = 0, largest = 0;  // what goes out and comes in, and a matrix put together
+      std::int64_t moving = 0, largest = 0;  // elements sent and received, and the largest assembled matrix
       for (const Matrix& matrix : window) {
         moving += matrix.shares[std::size_t(rank)].count * bytes;
         if (matrix.owner != rank) continue;

@@ -18,7 +18,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t none = -1, device_span = 1 << 24;  // elements that a GPU makes masks of at once
+constexpr std::int64_t none = -1, device_span = 1 << 24;  // elements for which a GPU makes masks at once
 
 bool is_finite(const at::Tensor& values) {
   if (!at::isFloatingType(values.scalar_type())) return true;
@@ -29,8 +29,7 @@ bool is_finite(const at::Tensor& values) {
   return true;
 }
 
-/// All tensors that are trained, or that are not, in chain order, the same on every rank, and those that this rank has
-/// found.
+/// All trained (or all frozen) tensors in chain order, the same on every rank, and those that this rank has found.
 class Findings {
  public:
   Findings(ModelStates& model, bool trained) {
@@ -79,7 +78,7 @@ class Findings {
   std::int64_t first_ = none, last_ = none;
 };
 
-/// Looks at a range of the group's flat vector.
+/// Searches a range of the group's flat vector.
 void look_at(const at::Tensor& values, std::int64_t begin, const FlatLayout& layout, Findings& findings) {
   if (is_finite(values)) return;
   for (const FlatSlice& slice : layout.slices(begin, values.numel()))
@@ -100,7 +99,7 @@ void look_at(StateShard& shard, Findings& findings) {
   });
 }
 
-/// Numbers of tensors, and of the run, on which all tensors depend.
+/// Searches the statistics of tensors, and of the run, on which all tensors depend.
 void look_at_statistics(ModelStates& model, Findings& findings) {
   for (int i = 0; i < model.optimizers().size(); ++i) {
     const Statistics& statistics = model.statistics(i);
@@ -112,7 +111,7 @@ void look_at_statistics(ModelStates& model, Findings& findings) {
   }
 }
 
-/// A rank whose disk fails tells the others.
+/// If a rank's disk fails, all ranks throw.
 std::optional<NonfiniteTensors> search(ModelStates& model, const std::function<void(Findings&)>& look,
                                        bool trained = true) {
   const at::NoGradGuard no_grad;

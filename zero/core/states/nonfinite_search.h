@@ -1,6 +1,6 @@
 #pragma once
-// NonfiniteSearch: names the tensors that are not finite, after a step has shown that some are. Other steps pay
-// nothing.
+// NonfiniteSearch: names the tensors that are not finite, after a step has shown that there are some. Other steps have
+// no cost.
 #include <optional>
 #include <string>
 
@@ -16,25 +16,25 @@ struct TensorPlace {
   bool operator==(const TensorPlace&) const = default;
 };
 
-/// The first and the last of the tensors that hold an infinity or a NaN, in chain order. A backward pass comes to the
-/// last one first.
+/// The first and the last tensor, in chain order, that hold an infinity or a NaN. A backward pass reaches the last one
+/// first.
 struct NonfiniteTensors {
   TensorPlace first, last;
 
-  /// "from model.embed_tokens.weight (unit 0) to lm_head.weight (unit 3)", or "in ..." for one alone.
+  /// "from model.embed_tokens.weight (unit 0) to lm_head.weight (unit 3)", or "in ..." for a single tensor.
   std::string describe() const;
   bool operator==(const NonfiniteTensors&) const = default;
 };
 
 /// Searches the gradients of a step that was not taken, before the next one begins. Returns none if all are finite.
-/// Each rank looks at its 1/N. Collective; the same on all ranks.
+/// Each rank searches its 1/N. The result is the same on all ranks. Collective.
 std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model);
 
-/// Searches the trained weights, at rest and in master type, and all states and statistics of the optimizers. Reads the
-/// states once, wherever they live.
+/// Searches the trained weights, at rest and in the master type, and all states and statistics of the optimizers. Reads
+/// the states once, wherever they are.
 std::optional<NonfiniteTensors> nonfinite_states(ModelStates& model);
 
-/// Searches the frozen weights that are held as plain numbers.
+/// Searches the frozen weights that are held in a plain format.
 std::optional<NonfiniteTensors> nonfinite_frozen(ModelStates& model);
 
 }  // namespace zero

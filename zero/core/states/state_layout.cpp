@@ -31,7 +31,7 @@ std::vector<StateSegment> StateLayout::segments(std::int64_t begin, std::int64_t
     const std::int64_t first = std::max(begin, place.offset),
                        end = std::min(begin + count, place.offset + place.spec.numel());
     if (first >= end) continue;
-    if (by_tensor && place.spec.cut) {  // each run lies together in the full tensor
+    if (by_tensor && place.spec.cut) {  // each run is contiguous in the full tensor
       for_each_run(place.spec, first - place.offset, end - first,
                    [&](std::int64_t full_begin, std::int64_t done, std::int64_t run) {
                      const std::int64_t flat = first + done;

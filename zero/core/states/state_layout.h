@@ -1,6 +1,6 @@
 #pragma once
-// StateLayout: the places of a group's tensors in the states of the optimizer that treats them: side by side, in the
-// order of the flat vector. Integers only.
+// StateLayout: the positions of a group's tensors in the states of the optimizer that treats them. Tensors are
+// adjacent, in the order of the flat vector. It holds integers only.
 #include <cstdint>
 #include <vector>
 
@@ -13,10 +13,11 @@ struct StateTensor {
   int tensor = 0;           // index into FlatLayout::tensors()
   std::int64_t offset = 0;  // of its first element in the states
   TensorRule rule;
-  int number = 0;  // among all tensors of the optimizer
+  int number = 0;  // index among all tensors of the optimizer
 };
 
-/// Elements that lie side by side in the states, in the flat vector and, where asked for, in one tensor.
+/// Elements that are contiguous in the states and in the flat vector, and belong to one tensor if the caller requires
+/// it.
 struct StateSegment {
   std::int64_t begin = 0;  // in the states
   std::int64_t flat_begin = 0;
@@ -27,25 +28,25 @@ struct StateSegment {
 
 class StateLayout {
  public:
-  /// `tensors`: with tensor, rule and number set. Each one begins at a multiple of `grain` elements.
+  /// `tensors`: with tensor, rule and number set. In the states each tensor begins at a multiple of `grain` elements.
   StateLayout(const FlatLayout& flat, std::vector<StateTensor> tensors, std::int64_t grain);
 
-  /// The layout of the states that another rank of the tensor axis holds. `flat`: its FlatLayout.
+  /// Returns the layout of the states on another rank of the tensor axis. `flat`: that rank's FlatLayout.
   StateLayout of_rank(const FlatLayout& flat) const { return StateLayout(flat, tensors_, grain_); }
 
   int optimizer() const { return tensors_.front().rule.optimizer; }
   const std::vector<StateTensor>& tensors() const { return tensors_; }
   std::int64_t numel() const { return numel_; }
-  /// The position in the states of the first element that is not before the flat one. It rises with `flat`, so cuts of
-  /// the flat vector are cuts of the states.
+  /// Returns the position in the states of the first element at or after element `flat` of the flat vector. It rises
+  /// with `flat`, so dividing the flat vector also divides the states.
   std::int64_t position_of(std::int64_t flat) const;
-  /// The segments of the flat elements [begin, begin + count), ascending. Tensors with the same rule are one segment
-  /// unless `by_tensor`.
+  /// Returns the segments of the flat elements [begin, begin + count), ascending. Unless `by_tensor` is set, tensors
+  /// with the same update rule share a segment.
   std::vector<StateSegment> segments(std::int64_t begin, std::int64_t count, bool by_tensor) const;
-  /// The slices of tensors() inside the states [begin, begin + count), ascending.
+  /// Returns the slices of tensors() inside the states [begin, begin + count), ascending.
   std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
   const TensorSpec& spec(int tensor) const { return flat_of(tensors_[std::size_t(tensor)]).spec; }
-  /// The tensors with their offsets in the states, as a checkpoint lists them.
+  /// Returns the tensors with their offsets in the states, as a checkpoint lists them.
   std::vector<FlatTensor> saved_tensors() const;
 
  private:

@@ -72,7 +72,7 @@ UpdateSpan StateShard::span_of(const StateChunk& chunk, const StateSegment& part
   return span;
 }
 
-// The draw that rounds an element depends on its place in its whole tensor, and on no layout.
+// The random draw for rounding an element depends on the element's index in the full tensor, not on the layout.
 void StateShard::store(const UpdateSpan& wide, const UpdateSpan& stored, const StateSegment& part,
                        const UpdateContext& context) const {
   if (!wide_.needed()) return;
@@ -99,7 +99,7 @@ void StateShard::update(const UpdateContext& context, const at::Tensor& weights,
   store_->for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::vector<StateSegment> parts = segments(chunk.begin, chunk.end, wide_.longest());
     const auto update_parts = [&](std::int64_t first, std::int64_t last) {
-      const at::NoGradGuard no_grad;  // of the thread
+      const at::NoGradGuard no_grad;  // applies to this thread
       for (std::int64_t p = first; p < last; ++p) {
         const StateSegment& part = parts[std::size_t(p)];
         const TensorRule& rule = part.tensor->rule;

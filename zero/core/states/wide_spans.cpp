@@ -8,7 +8,8 @@
 namespace zero {
 namespace {
 
-// Elements: a core's cache holds them next to gradients and weights; a GPU's cache holds them, and they keep it busy.
+// In elements. A host span fits into a core's cache next to gradients and weights. A device span fits into a GPU's
+// cache and is long enough to keep the GPU busy.
 constexpr std::int64_t host_span = std::int64_t{1} << 14, device_span = std::int64_t{1} << 21;
 
 bool is_wide(at::ScalarType stored) { return stored != at::kBFloat16 && stored != at::kShort; }

@@ -34,7 +34,7 @@ class Reader {
       return chat(with_system(turns(
           "conversations", [this](const json& turn, std::size_t number) { return share_gpt_message(turn, number); })));
     }
-    for (const bool saying : {true, false}) {  // joined tables may have an empty text in a column that a row lacks
+    for (const bool saying : {true, false}) {  // joined tables may have an empty text where a row has no value
       if (offers({"prompt", "completion"}, saying)) return completion();
       if (offers({"instruction", "output"}, saying)) {
         check({"instruction", "input", "output", "system", "history"});
@@ -73,7 +73,7 @@ class Reader {
   static bool is_empty(const json& value) {
     return value.is_null() || (value.is_string() ? value == "" : value.is_structured() && value.empty());
   }
-  /// True if the line has all keys; with `saying`, one of them must say something.
+  /// Returns true if the line has all keys. With `saying`, at least one value must not be empty.
   bool offers(std::initializer_list<const char*> keys, bool saying) const {
     const auto says_something = [&](const char* key) { return !is_empty(line_[key]); };
     return std::ranges::all_of(keys, [&](const char* key) { return has(key); }) &&
@@ -83,7 +83,7 @@ class Reader {
     const auto found = object.find(key);
     return found != object.end() && !found->is_null();
   }
-  /// A null counts as absent: joined tables have one in every column that a row lacks.
+  /// A null counts as absent, since in joined tables a row has nulls in all columns that it lacks.
   bool has(const char* key) const { return says(line_, key); }
   bool has_content(const char* key) const { return has(key) && !is_empty(line_[key]); }
   /// True for "role" and "content" instead of "from" and "value".
@@ -192,7 +192,7 @@ class Reader {
     return !calls->empty();
   }
 
-  // The arguments are an object, or a value's JSON text as OpenAI writes it; an empty text counts as none.
+  // The arguments are an object, or a value's JSON text as OpenAI writes it; an empty text counts as no arguments.
   static void check_arguments(const json& call, const std::string& place) {
     const auto function = call.find("function");
     const json& holder = function != call.end() && function->is_object() ? *function : call;
@@ -251,8 +251,8 @@ class Reader {
     return kept;
   }
 
-  // The message with its keys in order, without nulls and training flags. Content that is an object is the result of a
-  // tool and stays unchanged.
+  // Returns the message with its keys in order, without nulls and training flags. Content that is an object is a tool's
+  // result and stays unchanged.
   ChatJson whole_message(const char* list, std::size_t index) {
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
     Ordered shown = Ordered::object();
@@ -262,7 +262,7 @@ class Reader {
     return std::make_shared<const Ordered>(std::move(shown));
   }
 
-  // A list of objects or one object, as JSON or as JSON text; null or an empty text: none.
+  // Reads a list of objects or one object, as JSON or as JSON text. Null and an empty text mean none.
   ChatJson held(const char* key, bool list) {
     if (!has(key) || line_[key] == "") return nullptr;
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);

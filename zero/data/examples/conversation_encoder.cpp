@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-// 1 for every token that shares a byte with a trained span. Spans and tokens ascend.
+// Returns 1 for every token that shares a byte with a trained span. Spans and tokens are in ascending order.
 std::vector<std::uint8_t> mask_of(const std::vector<TextSpan>& tokens, const std::vector<TextSpan>& trained) {
   std::vector<std::uint8_t> mask(tokens.size(), 0);
   std::size_t span = 0;
@@ -132,7 +132,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   return encoded;
 }
 
-// BOS + text + EOS, like a tokenizer that adds its marks. Marks that the text already contains are not doubled.
+// BOS + text + EOS, like a tokenizer that adds its marks. BOS and EOS that the text already contains are not repeated.
 EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
   EncodedExample encoded;
   encoded.text = example.prompt + example.text;

@@ -1,5 +1,5 @@
 #pragma once
-// ConversationEncoder: an example as token ids, each marked as trained or not. No LibTorch.
+// ConversationEncoder: encodes an example as token ids, each marked as trained or not. No LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace zero {
 
 class Tokenizer;
 
-/// The tokens in the loss of a conversation: the assistant's text and its end token, or all tokens.
+/// The tokens of a conversation that count in the loss: the assistant's text and its end token, or all tokens.
 enum class TrainOn : std::uint8_t { assistant, all };
 
 /// "assistant" or "all"; InputError otherwise.
@@ -25,12 +25,12 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 if the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
-  bool unended = false;   // true if the last trained answer, completion or text ends without a special token
-  std::string note = {};  // for previews: what is left out; empty: nothing
+  bool unended = false;   // true if the last trained reply, completion or text ends without a special token
+  std::string note = {};  // for previews: names what is omitted; empty: nothing
 };
 
 struct EncoderOptions {
-  std::string model_directory;  // has tokenizer_config.json and the chat template
+  std::string model_directory;  // contains tokenizer_config.json and the chat template
   std::string chat_template;    // a known name, or a file; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
   std::string template_place = {};                      // where the template is named, for messages; may be empty
@@ -39,16 +39,17 @@ struct EncoderOptions {
 
 class ConversationEncoder {
  public:
-  /// Keeps no reference to the tokenizer. A directory without a template fails at the first conversation only: prompts
-  /// and texts need none. InputError if the template's end of turn is no special token of this tokenizer.
+  /// Keeps no reference to the tokenizer. A directory without a template is an error only at the first conversation,
+  /// since prompts and texts need no template. Throws InputError if the template's end of turn is not a special token
+  /// of this tokenizer.
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
-  /// Thread-safe. Texts, and prompts with completions, get BOS before and EOS after (Tokenizer::opening, closing)
-  /// unless they already contain them. InputError begins with the example's place. It means that the template forbids
-  /// the order of roles, or that the messages' training flags cannot be honoured.
+  /// Thread-safe. Texts, and prompts with completions, get BOS before and EOS after them (Tokenizer::opening, closing)
+  /// unless they already contain them. Throws InputError, which begins with the example's place, if the template
+  /// forbids the order of roles, or if the messages' training flags cannot be honoured.
   EncodedExample encode(const Example& example) const;
 
-  /// InputError if conversations cannot be encoded.
+  /// Throws InputError if conversations cannot be encoded.
   const ChatTemplate& chat_template() const;
 
   /// True if the chat template renders this key of a message into the example's text.

@@ -1,5 +1,5 @@
 #pragma once
-// ConversationRows: fine-tuning examples as rows, one example a row or several packed.
+// ConversationRows: fine-tuning examples as rows. A row holds one example, or several if they are packed.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace zero {
 
-/// Reads tokens on demand; holds 12 bytes an example in memory, 28 if packed. An example of n tokens gives n - 1 inputs
-/// and targets. Packed examples restart their positions and carry document numbers, so none attends to another. The
-/// loss equals that of training them one by one.
+/// Reads tokens on demand; holds 12 bytes per example in memory, 28 if packed. An example of n tokens has n - 1 inputs
+/// and targets. Packed examples restart their positions and have document numbers, so they do not attend to each other.
+/// The loss equals that of training them one by one.
 class ConversationRows : public RowSource {
  public:
-  /// `files`: made by example_recipe(), in order. InputError if no token is left to train.
+  /// `files`: made by example_recipe(), in order. Throws InputError if no token is left to train.
   ConversationRows(std::vector<CachedTokens> files, ConversationRowsOptions options);
 
   std::int64_t size() const override;

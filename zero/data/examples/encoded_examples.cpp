@@ -69,7 +69,7 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
                            const Fingerprint& encoding, const ConversationRowsOptions& options) {
   CacheRecipe recipe;
   recipe.source = path;
-  // Packing is not part of the rule: it only arranges the kept examples.
+  // Packing is not part of the fingerprint, since it only arranges the kept examples.
   recipe.rule = fingerprint_of(text(example_rule, "; ", hex(encoding), "; ", options.seq_len, " ",
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;

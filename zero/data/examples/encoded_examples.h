@@ -12,7 +12,7 @@
 namespace zero {
 
 struct ConversationRowsOptions {
-  std::int64_t seq_len = 0;  // most inputs of a row
+  std::int64_t seq_len = 0;  // maximum inputs of a row
   Overlong overlong = Overlong::truncate;
   bool packing = false;
   std::int64_t vocab_size = 0;  // of the model; every id is below it
@@ -25,10 +25,11 @@ class EncodedExamples {
 
   explicit EncodedExamples(const ConversationRowsOptions& options) : options_(options) {}
 
-  /// Keeps the trained part of an example. InputError for an id outside the vocabulary.
+  /// Keeps the trained part of an example. Throws InputError for an id outside the vocabulary.
   void add(EncodedExample example);
 
-  /// Returns the concatenated tokens, and notes: the counts, each kept example's length and its trained tokens.
+  /// Returns the concatenated tokens, and notes: the counts, and for each kept example its length and its number of
+  /// trained tokens.
   EncodedChunk take();
 
  private:
@@ -45,7 +46,7 @@ struct ExampleNotes {
   static ExampleNotes read(const std::vector<std::uint32_t>& notes);
 };
 
-/// The recipe for the tokens of the file of examples at `path` (.jsonl or .json). The threads that tokenise share
+/// Returns the recipe for the tokens of the example file at `path` (.jsonl or .json). The threads that tokenise share
 /// `encoder`.
 CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const ConversationEncoder> encoder,
                            const Fingerprint& encoding, const ConversationRowsOptions& options);

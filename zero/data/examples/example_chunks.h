@@ -9,10 +9,11 @@
 
 namespace zero {
 
-/// Sets how `recipe.source` is cut into chunks of whole examples, and whether messages count lines or rows.
+/// Makes the recipe cut `recipe.source` into chunks of whole examples, and number lines or rows in messages.
 void cut_examples(CacheRecipe& recipe);
 
-/// Calls `take` for each example of a chunk. InputError, with file and line or row, if one is invalid.
+/// Calls `take` for each example of a chunk. Throws InputError that names the file and the line or row if an example is
+/// invalid.
 void for_each_example(const SourceChunk& chunk, const std::string& path,
                       const std::function<void(const Example&)>& take);
 

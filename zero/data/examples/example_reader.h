@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// True if a file is one JSON list of examples (.json); otherwise it has one example a line (.jsonl).
+/// Returns true if a file is one JSON list of examples (.json), false if it has one example per line (.jsonl).
 bool is_example_list(const std::string& path);
 
 /// Skips the byte order mark, if a file begins with one.
@@ -19,14 +19,14 @@ std::string_view without_mark(std::string_view bytes);
 
 class ExampleReader {
  public:
-  /// `take` gets the text of each example, not parsed yet, and its place: "PATH:LINE" or "PATH: row ROW". The bytes
-  /// follow `before` lines or rows; 0 means the file's start.
+  /// `take` gets the unparsed text of each example and its place: "PATH:LINE" or "PATH: row ROW". `before`: number of
+  /// lines or rows before the bytes; 0 at the file's start.
   ExampleReader(const std::string& path, std::function<void(std::string_view json, const std::string& place)> take,
                 std::int64_t max_bytes, std::int64_t before = 0);
 
-  /// Adds the file's next bytes. InputError if an example exceeds max_bytes or a required list is missing.
+  /// Adds the file's next bytes. Throws InputError if an example exceeds max_bytes or a required list is missing.
   void add(std::string_view bytes);
-  /// Call at the end of the file. InputError if a list is not closed.
+  /// Call it at the end of the file. Throws InputError if a list is not closed.
   void finish();
 
  private:

@@ -9,39 +9,39 @@
 namespace zero {
 
 /// Treatment of an example with more than seq_len + 1 tokens. `truncate` cuts a text into windows, and keeps the start
-/// of a conversation or completion. `drop` leaves the example out.
+/// of a conversation or completion. `drop` omits the example.
 enum class Overlong : std::uint8_t { truncate, drop };
 
 /// "truncate" or "drop"; InputError otherwise.
 Overlong overlong_of(const std::string& name);
 
-/// Counts of examples by outcome. Tokens are those that would have been trained.
+/// Counts of examples by outcome. Only tokens that would have been trained are counted.
 struct ExampleCounts {
   std::int64_t examples = 0;
   std::int64_t cut = 0;  // texts cut into several windows
   std::int64_t truncated = 0;
   std::int64_t dropped_overlong = 0;
-  std::int64_t dropped_untrained = 0;  // without a trained token after that
-  std::int64_t lost_tokens = 0;        // past the end of truncated ones, and in those dropped as too long
-  std::int64_t unended = 0;            // conversations whose last trained answer ends without a special token
+  std::int64_t dropped_untrained = 0;  // without a trained token after truncation
+  std::int64_t lost_tokens = 0;        // past the end of truncated examples, and in examples dropped as too long
+  std::int64_t unended = 0;            // conversations whose last trained reply ends without a special token
 
   ExampleCounts& operator+=(const ExampleCounts& other);
 };
 
-/// The trained parts of an example: none, all of it, its start, or windows of seq_len + 1 tokens. Windows overlap by
-/// one token, so each token of a text but the first is the target of one window. Each part has a trained token. The
-/// first part keeps the text.
+/// Returns the trained parts of an example: none, all of it, its start, or windows of seq_len + 1 tokens. Windows
+/// overlap by one token, so each token of a text except the first is a target in one window. Each part has a trained
+/// token. The first part keeps the text.
 std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
                                             ExampleCounts& counts);
 
-/// A message about lost tokens and how to keep them, and about answers without an end; may be empty.
+/// Returns a message about lost tokens and how to keep them, and about replies without an end; may be empty.
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);
 
-/// The remedy, chosen by the counts, if no example has a trained token left.
+/// Returns the remedy for the case that no example has a trained token left. It depends on the counts.
 std::string remedy_of(const ExampleCounts& counts);
 
-/// A note on one example of `tokens` tokens, from its own counts: why it is left out, or where it ends. Empty if all of
-/// it is trained.
+/// Returns a note on one example of `tokens` tokens, from its own counts: why it is omitted, or where it ends. Empty if
+/// all of it is trained.
 std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len);
 
 }  // namespace zero

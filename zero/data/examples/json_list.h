@@ -9,18 +9,20 @@ namespace zero {
 
 class JsonList {
  public:
-  /// `take` gets each object's text and its number from 1. Its brackets and strings are balanced; it is not parsed yet.
-  /// `path` begins messages. With `objects_before` > 0 the bytes follow that many objects and a comma.
+  /// `take` gets each object's text and its number, which counts from 1. The text has balanced brackets and strings,
+  /// but is not parsed yet. Messages begin with `path`. If `objects_before` > 0, the bytes come after that many objects
+  /// and a comma.
   JsonList(std::string path, std::function<void(std::string_view object, std::int64_t number)> take,
            std::int64_t max_object_bytes, std::int64_t objects_before = 0);
 
-  /// Adds the file's next bytes. InputError if this is no list of objects, or an object exceeds max_object_bytes.
+  /// Adds the file's next bytes. Throws InputError if the file is not a list of objects, or if an object exceeds
+  /// max_object_bytes.
   void add(std::string_view bytes);
 
   /// True if the last byte was the comma after an object, or a blank after that comma.
   bool between() const { return place_ == Place::next; }
 
-  /// Call at the end of the file. InputError if the list is not closed.
+  /// Call it at the end of the file. Throws InputError if the list is not closed.
   void finish() const;
 
  private:
@@ -31,7 +33,7 @@ class JsonList {
     behind,
     inside,
     after
-  };  // the list's start, an object's, a comma, ...
+  };  // the parts of a list that may come next
   void step(char byte);
   [[noreturn]] void refuse(std::string_view why) const;
 

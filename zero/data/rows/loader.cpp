@@ -42,7 +42,7 @@ at::Tensor named_of_rows(const std::vector<Row>& rows, const std::string& name) 
   return tensor;
 }
 
-/// [B, T], `missing` for rows that have nothing, 0 behind a row's end.
+/// Returns [B, T], filled with `missing` for rows without values, and with 0 after a row's end.
 at::Tensor numbers_of_tokens(const std::vector<Row>& rows, std::int64_t longest, float missing,
                              const std::function<const std::vector<float>*(const Row&)>& numbers) {
   const at::Tensor tensor_BT = at::zeros({std::int64_t(rows.size()), longest}, at::kFloat);

@@ -1,5 +1,5 @@
 #pragma once
-// Loaders: turn the rows of a source into one rank's batches. They never communicate.
+// Loaders turn the rows of a source into one rank's batches. They never communicate.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// The allowed lengths of a batch: the longest row's length, rounded up to a multiple but at most `most`. A row longer
+/// The allowed lengths of a batch: the longest row's length, rounded up to a multiple, but at most `most`. A row longer
 /// than `most` keeps its own length. This limits the number of lengths on a device that compiles kernels per length.
 struct BatchLength {
   std::int64_t multiple = 1;
@@ -23,9 +23,9 @@ struct BatchLength {
 /// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
 /// at the end: id 0, ignored_target, position 0, document -1. No rows give [0, empty_length].
 ///
-/// Tensors are undefined when nobody needs them. `positions`: if every row is unpadded and one document. `documents`:
-/// if every row is one document, since causal attention never sees padding behind a token. Weights: if all are 1.
-/// Padding has weight 0, and 0 in named tensors.
+/// Tensors that are not needed are undefined. `positions` is not needed if every row is unpadded and one document,
+/// `documents` if every row is one document, weights if all are 1. Padding follows the tokens, so causal attention
+/// never sees it. Padding has weight 0, and 0 in named tensors.
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
@@ -34,15 +34,15 @@ struct LoaderOptions {
   std::int64_t local_batch_size = 1;   // rows of one rank's micro-batch
   std::int64_t global_batch_size = 1;  // rows of one step, a multiple of ranks x local_batch_size
   BatchLength length = {};
-  const Loss* loss = &cross_entropy_loss();  // counts the denominator; outlives the loader
+  const Loss* loss = &cross_entropy_loss();  // computes the denominator; must outlive the loader
 };
 
-/// The training batches. Micro-batch a of rank r (of N) takes local_batch_size of the step's rows, starting at (a*N +
-/// r) * local_batch_size. Used by one thread.
+/// The training batches. Micro-batch a of rank r (of N) takes local_batch_size of the step's rows, starting at row (a*N
+/// + r) * local_batch_size. Not thread-safe.
 class Loader {
  public:
-  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or
-  /// if the rows lack a tensor that the loss needs.
+  /// `order` must cover the rows of `source`, in steps of global_batch_size. Throws InputError if the sizes do not
+  /// divide evenly, or if the rows lack a tensor that the loss needs.
   Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options);
 
   /// Micro-batches per step on each rank.
@@ -51,20 +51,20 @@ class Loader {
   /// Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t micro_batch);
 
-  /// The row numbers of any rank's micro-batch.
+  /// Returns the row numbers of any rank's micro-batch.
   std::vector<std::int64_t> rows(std::int64_t step, std::int64_t micro_batch, int rank);
 
-  /// The denominator of the step's loss, over all ranks and micro-batches.
+  /// Returns the denominator of the step's loss, over all ranks and micro-batches.
   double denominator(std::int64_t step);
 
-  /// Trained tokens of the step's global batch, over all ranks and micro-batches.
+  /// Returns the number of trained tokens in the step's global batch, over all ranks and micro-batches.
   std::int64_t trained_tokens(std::int64_t step);
 
-  /// Input tokens of the step's global batch, without padding.
+  /// Returns the number of input tokens in the step's global batch, without padding.
   std::int64_t input_tokens(std::int64_t step);
 
-  /// The index of the batch's first row among all rows ever trained. A row has the same index for every number
-  /// of ranks.
+  /// Returns the index of the batch's first row among all rows of the run. The index of a row does not depend on the
+  /// number of ranks.
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
   const RowSource& source() const { return *source_; }
@@ -93,7 +93,7 @@ class ValidationLoader {
   Batch batch(std::int64_t micro_batch) const;
 
   const Loss& loss() const { return loss_; }
-  /// The denominator of the loss over all rows and ranks.
+  /// The loss's denominator over all rows and ranks.
   double denominator() const { return denominator_; }
   /// Over all rows and ranks.
   std::int64_t trained_tokens() const { return trained_tokens_; }

@@ -14,7 +14,7 @@ std::vector<std::vector<std::int64_t>> pack(const std::vector<std::int64_t>& len
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<std::int64_t>> rows;
-  std::multimap<std::int64_t, std::size_t> room;  // free space of a row -> the row; equal ones in order of insertion
+  std::multimap<std::int64_t, std::size_t> room;  // free space of a row -> the row; equal keys in insertion order
   for (const std::int64_t document : order) {
     const std::int64_t length = lengths[document];
     ZERO_CHECK(length <= capacity, text("a document of ", length, " for rows of ", capacity));

@@ -15,7 +15,7 @@ struct Row {
   std::vector<std::int64_t> positions;  // [T] position in its document; empty if the row is one document
   std::vector<std::int32_t> documents;  // [T] document number in the row, from 0; empty if the row is one document
   // For the loss alone (models/loss):
-  std::vector<float> weights = {};                                 // [T] of the targets; empty: all 1
+  std::vector<float> weights = {};                                 // [T] weights of the targets; empty: all 1
   float weight = 1;                                                // of the row
   std::map<std::string, std::vector<float>> named = {};            // [k], k the same in all rows
   std::map<std::string, std::vector<float>> named_of_tokens = {};  // [T]
@@ -38,10 +38,10 @@ class RowSource {
   /// The names that all rows have in Row::named or Row::named_of_tokens.
   virtual std::vector<std::string> named_tensors() const { return {}; }
 
-  /// One line for people: the contents, and what was left out.
+  /// Returns one human-readable line: the contents, and what was omitted.
   virtual std::string describe() const = 0;
 
-  /// A message about data that could be trained but is not; empty if there is none.
+  /// Returns a message about data that could be trained but is not; empty if there is none.
   virtual std::string warning() const { return ""; }
 };
 

@@ -26,7 +26,7 @@ CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
   recipe.width = narrowest_token_width(encoder.vocab_size);
   recipe.cut = [next_cut = encoder.next_cut](std::string_view held, const ChunkStart& start) -> std::size_t {
     const std::size_t mark =
-        start.first && held.starts_with(byte_order_mark) ? byte_order_mark.size() + 1 : 0;  // never a chunk
+        start.first && held.starts_with(byte_order_mark) ? byte_order_mark.size() + 1 : 0;  // never a chunk by itself
     const std::size_t place = next_cut(held, std::max(held.size() / 2, mark));
     return place < held.size() ? place : 0;
   };

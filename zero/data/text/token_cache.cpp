@@ -21,8 +21,8 @@ namespace {
 
 constexpr auto patience = std::chrono::seconds(5);  // network file systems may show a new file late
 
-// The start of a file's name, for readers. The unique part of the cache's name follows, and file names are limited to
-// 255 bytes.
+// Returns the start of a file's name, to make the cache's name readable. The unique part follows, and file names are
+// limited to 255 bytes.
 std::string beginning_of(std::string name) {
   constexpr std::size_t most = 150;
   if (name.size() <= most) return name;
@@ -31,7 +31,7 @@ std::string beginning_of(std::string name) {
   return name.substr(0, bytes > 0 ? bytes : most);
 }
 
-/// Progress lines for a waiting user: the first after ten seconds, then one a minute.
+/// Progress lines for a waiting user: the first after ten seconds, then one per minute.
 class CacheLines {
  public:
   explicit CacheLines(const std::string& source) : source_(source) {}
@@ -53,7 +53,7 @@ class CacheLines {
   Clock::time_point next_ = start_ + std::chrono::seconds(10);
 };
 
-// If the source is refused, nothing is left behind, not even the folder.
+// If the source is invalid, nothing is left behind, not even the folder.
 TokenCacheHeader write_into_folder(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool there = is_there(folder);
@@ -77,7 +77,7 @@ std::int64_t made_or_found(const CacheRecipe& recipe, const std::string& path, c
   return static_cast<std::int64_t>(header.checksum);
 }
 
-// Rank 0's cache as this rank sees it; none if it does not see it.
+// Returns the header of rank 0's cache; none if this rank does not see the cache.
 std::optional<TokenCacheHeader> seen(const std::string& path, std::int64_t checksum) {
   const auto end = std::chrono::steady_clock::now() + patience;
   for (;;) {

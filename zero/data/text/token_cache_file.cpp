@@ -79,7 +79,7 @@ class ChunkReader {
 
   const CacheRecipe& recipe_;
   File file_;
-  std::string held_;  // read, but in no chunk yet
+  std::string held_;  // bytes read that are not in a chunk yet
   std::int64_t offset_ = 0;
   ChunkStart start_{.first = true};
   bool ended_ = false;

@@ -22,18 +22,18 @@ struct TokenCacheHeader {
 };
 static_assert(sizeof(TokenCacheHeader) == 128);
 
-/// Bytes of the source that are done, and all its bytes.
+/// `done`: the bytes of the source that are encoded; `all`: all its bytes.
 using CacheProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
 /// Makes the cache and calls `progress` after each chunk. Returns the header.
 TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores,
                                    const CacheProgress& progress = {});
 
-/// The header of a cache with consistent parts; none if the file is missing, foreign or cut short. Reads no ids.
+/// Returns the header of a consistent cache; none if the file is missing, truncated or not a cache. Reads no ids.
 std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path);
 
-/// The header, if the cache was made from this source by this rule and every byte is as written. Warns if a cache is
-/// damaged.
+/// Returns the header if the cache was made from this source by this rule and every byte is as written. Logs a warning
+/// if a cache is damaged.
 std::optional<TokenCacheHeader> verify_token_cache(const std::string& path, const CacheRecipe& recipe,
                                                    const CoreSet& cores);
 

@@ -28,22 +28,22 @@ struct TokenSection {
 /// Reads are thread-safe.
 class TokenFile {
  public:
-  /// `name` is the file's name in messages (for a cache, its text's name). InputError if the file is missing,
-  /// unreadable or empty, or its size is no multiple of the width.
+  /// `name` is the file's name in messages (for a cache, the text's name). Throws InputError if the file is missing,
+  /// unreadable or empty, or if its size is not a multiple of the width.
   TokenFile(const std::string& path, TokenWidth type, TokenSection section = {}, std::string name = "");
 
   const std::string& name() const { return name_; }
   std::int64_t size() const { return size_; }  // in tokens
   TokenWidth type() const { return type_; }
 
-  /// Reads tokens first .. first+count, all inside the file, into out[0 .. count). InputError if the file has shrunk
-  /// since it was opened; warns once if it was written to.
+  /// Reads tokens first .. first+count, all inside the file, into out[0 .. count). Throws InputError if the file has
+  /// shrunk since it was opened; warns once if it was written to.
   void read(std::int64_t first, std::int64_t count, std::int64_t* out) const;
 
-  /// The first position in [begin, end) whose id is not below `limit`, or -1.
+  /// Returns the first position in [begin, end) whose id is not below `limit`, or -1.
   std::int64_t find_beyond(std::int64_t limit, std::int64_t begin, std::int64_t end) const;
 
-  /// The place of one token in messages: "data/x.bin, token 17 (byte 34)".
+  /// Returns the place of one token for messages: "data/x.bin, token 17 (byte 34)".
   std::string place_of(std::int64_t position) const;
 
  private:
@@ -55,7 +55,7 @@ class TokenFile {
   TokenWidth type_;
   std::int64_t begin_;
   std::int64_t size_;
-  // set once the warning about a changed file is out
+  // true once the warning about a changed file has been logged
   std::shared_ptr<std::atomic<bool>> told_ = std::make_shared<std::atomic<bool>>(false);
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// TokenWindows: the rows of a token stream, the concatenated tokens of the files. Window w is tokens[w*seq_len ..
-// w*seq_len + seq_len]: the first seq_len ids are the input, the last seq_len the targets.
+// TokenWindows: the rows of a token stream, which is the concatenation of all files' tokens. Window w is
+// tokens[w*seq_len .. w*seq_len + seq_len]: the first seq_len ids are the input, the last seq_len the targets.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,12 +12,12 @@ namespace zero {
 
 class Communicator;
 
-/// Treatment of tokens after the last whole window: training drops them, validation keeps them as a shorter row.
+/// Treatment of tokens after the last full window: training drops them, validation keeps them as a shorter row.
 enum class PartialWindow : std::uint8_t { drop, keep };
 
 class TokenWindows : public RowSource {
  public:
-  /// InputError if the files together are too short for one row.
+  /// Throws InputError if the files together are too short for one row.
   TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, PartialWindow tail);
 
   std::int64_t size() const override { return rows_; }
@@ -35,8 +35,8 @@ class TokenWindows : public RowSource {
   std::int64_t rows_;
 };
 
-/// Checks every id once; ranks share the work. InputError on all ranks names the first file and offset with an id of at
-/// least vocab_size. Collective.
+/// Checks every id once; ranks share the work. On all ranks throws InputError that names the first file and offset with
+/// an id of vocab_size or more, if there is one. Collective.
 void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_size, Communicator& comm);
 
 }  // namespace zero

@@ -8,7 +8,7 @@
 namespace zero::nn {
 namespace {
 
-/// True if the module is such a norm, which is then converted.
+/// Converts the module and returns true if it is such a norm.
 template <typename Norm>
 bool convert(torch::nn::Module& module, const std::string& name, const World& world) {
   auto* norm = module.as<Norm>();

@@ -112,7 +112,7 @@ class Normalization : public torch::autograd::Function<Normalization> {
     at::Tensor input, weight, bias;
   };
 
-  /// For this process's rows, as if the statistics were constants.
+  /// Returns gradients for this process's rows, as if the statistics were constants.
   static Gradients gradients_at_fixed_statistics(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                                  const at::Tensor& mean, const at::Tensor& variance, double eps,
                                                  bool wants_input) {

@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t block_elements = std::int64_t{1} << 15;  // as the updates between are divided over threads
+constexpr std::int64_t block_elements = std::int64_t{1} << 15;  // the same division over threads as in updates
 
 using U16x8 = std::uint16_t __attribute__((vector_size(16)));
 
@@ -34,7 +34,7 @@ U32x8 widened(const std::uint16_t* from) {
   return __builtin_convertvector(low, U32x8);
 }
 
-/// Group `group` of a tensor's elements.
+/// Rounds group `group` of a tensor's elements.
 void round_group(const PhiloxKey& key, std::uint64_t group, const float* from, std::uint16_t* to) {
   const std::array<U32x8, 4> words = philox_group(key, group);
   for (int w = 0; w < 4; ++w) {
@@ -43,7 +43,7 @@ void round_group(const PhiloxKey& key, std::uint64_t group, const float* from, s
   }
 }
 
-/// The same of those elements of the group that are among [begin, end); pointers are of element `begin`.
+/// Rounds the group's elements that are in [begin, end); pointers refer to element `begin`.
 void round_part(const PhiloxKey& key, std::int64_t group, std::int64_t begin, std::int64_t end, const float* from,
                 std::uint16_t* to) {
   const std::int64_t first = group * drawn_elements, low = std::max(begin, first),
@@ -94,7 +94,7 @@ void join_eight(const SplitPointers& at, std::int64_t i) {
   std::memcpy(at.master + i, &bits, sizeof bits);
 }
 
-/// convert(pointers, i) of every eight numbers; of the last ones on copies.
+/// Calls convert(pointers, i) for every eight numbers, and for the remaining ones on padded copies.
 template <class Convert>
 void for_each_eight(const SplitPointers& at, std::int64_t n, const Convert& convert) {
   at::parallel_for(0, n / 8, block_elements / 8, [&](std::int64_t begin, std::int64_t end) {

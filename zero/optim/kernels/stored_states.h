@@ -1,7 +1,7 @@
 #pragma once
-// Stores fp32 states in fewer bytes, on flat tensors of one device: rounded stochastically to bf16, or split into bf16
-// and a remainder (base/numbers/stored_fp32.h). The bits are the same on the CPU, for any number of threads, and on a
-// GPU. In a build without CUDA tensors of a device throw (cuda/absent.cpp).
+// Stores fp32 states in fewer bytes, in flat tensors on one device. States are rounded stochastically to bf16, or split
+// into bf16 and a remainder (base/numbers/stored_fp32.h). The results are the same bit for bit on a GPU and on the CPU
+// with any number of threads. In a build without CUDA, device tensors throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace zero {
 
-/// The key of the draws of a tensor's state. The other input of a draw is an element's number.
+/// The key of the random draws for a tensor's state. The other input of a draw is the element's index.
 struct RoundingDraws {
   std::uint64_t seed = 0;
-  std::int64_t step = 1;                // on a GPU that of `numbers`
+  std::int64_t step = 1;                // on a GPU, `numbers` has the step
   std::uint64_t stream = 0;             // rounding_stream()
-  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
+  const at::Tensor* numbers = nullptr;  // StepNumbers on a GPU
 };
 std::uint64_t rounding_stream(const std::string& tensor, const std::string& state);
 

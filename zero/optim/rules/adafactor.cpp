@@ -1,10 +1,9 @@
-// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor has it: a tensor of two or more dimensions is a matrix
-// of its last two for each index of the others, and the second moment of each matrix is kept as the means of its rows
-// and columns. The moment of a vector or a scalar is kept whole. Steps are relative to the tensor's size and clipped by
-// their own.
+// Adafactor (Shazeer and Stern 2018), as in torch.optim.Adafactor. A tensor with two or more dimensions is a stack of
+// matrices of its last two dimensions. The second moment of each matrix is kept as the means of its rows and columns,
+// that of a vector or a scalar in full. Steps are relative to the tensor's RMS and clipped by their own RMS.
 //
-// Pass 0 sums the squares of gradients by row and column and those of weights, pass 1 the squares of steps, pass 2
-// takes them.
+// Pass 0 sums the squares of gradients by row and column, and those of weights. Pass 1 sums the squares of steps, and
+// pass 2 takes the steps.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -20,7 +19,7 @@ constexpr double smallest_scale = 1e-3, clip_threshold = 1.0, beta2_decay = -0.8
 
 bool is_factored(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }
 
-/// A tensor as matrices of one size. A vector is one row, and a scalar one number.
+/// A tensor as matrices of one size. A vector is one row, and a scalar is one element.
 struct Matrices {
   std::int64_t count = 1, rows = 1, cols = 1;
 
@@ -33,7 +32,7 @@ struct Matrices {
   std::int64_t numel() const { return count * rows * cols; }
 };
 
-/// A part of a tensor's matrices that lies in one piece in a flat span: several whole ones, or some rows of one, or a
+/// A part of a tensor's matrices that is contiguous in a flat span: several matrices, some rows of one matrix, or a
 /// part of a row.
 struct Block {
   std::int64_t offset;            // in the span
@@ -41,9 +40,10 @@ struct Block {
   std::int64_t matrices = 1, rows = 1, cols = 1;
 
   std::int64_t numel() const { return matrices * rows * cols; }
-  /// [matrices, rows, cols] of the span.
+  /// Returns this block of the span as [matrices, rows, cols].
   at::Tensor of(const at::Tensor& span) const { return span.narrow(0, offset, numel()).view({matrices, rows, cols}); }
-  /// [matrices, rows] of a number a row, and [matrices, cols] of a number a column, of the whole tensor.
+  /// These select this block's values from those of the full tensor: [matrices, rows] with a value per row, [matrices,
+  /// cols] with a value per column.
   at::Tensor of_rows(const at::Tensor& all, const Matrices& tensor) const {
     return all.narrow(0, matrix * tensor.rows + row, matrices * rows).view({matrices, rows});
   }
@@ -52,7 +52,7 @@ struct Block {
   }
 };
 
-/// Blocks as large as they can be, from the span's first element on.
+/// Calls `visit` for blocks that are as large as possible, starting at the span's first element.
 void for_each_block(const UpdateSpan& span, const Matrices& tensor, const std::function<void(const Block&)>& visit) {
   const std::int64_t size = tensor.rows * tensor.cols, n = span.master.numel();
   for (std::int64_t done = 0; done < n;) {
@@ -71,8 +71,8 @@ std::int64_t moments_of(const std::vector<std::int64_t>& shape) {
   return is_factored(shape) ? m.count * (m.rows + m.cols) : m.cols;
 }
 
-/// A tensor's statistics: its moments, by row and by column or by element; then, of one step, its scale and the mean of
-/// each matrix' rows.
+/// A tensor's statistics: its moments, by row and column or by element, and for one step its scale and the mean of each
+/// matrix's rows.
 struct Kept {
   at::Tensor rows, cols, scale, means;
 
@@ -90,7 +90,7 @@ class Adafactor final : public ComposedOptimizer {
  public:
   using ComposedOptimizer::ComposedOptimizer;
 
-  // Vectors' moments are statistics too: there are few.
+  // Moments of vectors are statistics too, since they are small.
   std::vector<StateSpec> states(at::ScalarType) const override { return {}; }
   std::vector<StatisticSpec> statistics(const std::vector<std::int64_t>& shape) const override {
     const Matrices m(shape);
@@ -146,7 +146,7 @@ void Adafactor::add_squares(const UpdateSpan& span, const UpdateContext& context
   });
 }
 
-// Before it is scaled: the gradient over the root of its estimated second moment.
+// Returns the unscaled step: the gradient divided by the root of its estimated second moment.
 at::Tensor Adafactor::step_of(const UpdateSpan& span, const UpdateContext& context) {
   const auto& shape = context.statistics->shape(span.tensor);
   const Kept kept(context.statistics->kept(span.tensor), shape);
@@ -171,7 +171,7 @@ void Adafactor::conclude(const UpdateContext& context) const {
   for (int t = 0; t < statistics.tensors(); ++t) {
     const auto& shape = statistics.shape(t);
     const Matrices m(shape);
-    if (m.numel() == 0) continue;  // means of nothing
+    if (m.numel() == 0) continue;  // there is nothing to average
     const Kept kept(statistics.kept(t), shape);
     const at::Tensor sums = statistics.sums(t);
     const at::Tensor mean_square = sums[moments_of(shape)] / double(m.numel());
@@ -184,7 +184,8 @@ void Adafactor::conclude(const UpdateContext& context) const {
   }
 }
 
-// One sum over all rows is taken in an order that threads do not change; several are a thread's each.
+// A single sum over all rows is taken in an order that does not depend on threads. If there are several sums, each is
+// taken by one thread.
 void Adafactor::keep_moments(const at::Tensor& sums, const Matrices& m, double weight, const Kept& kept) {
   const std::int64_t rows = kept.rows.numel();
   kept.cols.lerp_(sums.narrow(0, rows, kept.cols.numel()) / double(m.rows), weight);

@@ -1,4 +1,4 @@
-// AdamW (Loshchilov and Hutter 2019), as torch.optim.AdamW has it: weights decay before the step.
+// AdamW (Loshchilov and Hutter 2019), as in torch.optim.AdamW: weights decay before the step.
 #include <cmath>
 
 #include "base/simd/targets.h"

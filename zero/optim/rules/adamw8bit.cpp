@@ -1,9 +1,9 @@
-// AdamW with moments of 8 bits (Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization"), the codes and
-// blocks of bitsandbytes; the step is torch's AdamW's, and each moment is rounded to the nearest code after it.
+// AdamW with 8-bit moments (Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization"), with the codes and
+// blocks of bitsandbytes. The step is that of torch's AdamW. After the step each moment is rounded to the nearest code.
 //
-// Blocks are counted from a tensor's first element, so that states do not depend on ranks and stages. Tensors of fewer
-// than 4096 elements are AdamW's, as bitsandbytes has it, and so is what lies beside others in a fused parameter
-// without beginning with a block.
+// Blocks count from a tensor's first element, so that states do not depend on ranks and stages. AdamW updates tensors
+// with fewer than 4096 elements, as in bitsandbytes. It also updates tensors of a fused parameter that do not begin at
+// a block boundary.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ S widened(G x) {
     return S(to_float(x));
 }
 
-/// An UpdateLoop for masters in S and any other types, one block after the other.
+/// An UpdateLoop for masters of type S and any other types. It processes one block after the other.
 template <class S>
 void update_in_turn(const UpdateSpan& span, const StepFactors& factors, std::int64_t begin, std::int64_t end, bool) {
   const AdamW8bitFactors<S> constants(factors);
@@ -118,7 +118,7 @@ class AdamW8bit final : public ElementwiseOptimizer {
 
 }  // namespace
 
-// Blocks are rows, and the last one is filled up with zeros.
+// Blocks are rows, and the last one is padded with zeros.
 void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors) {
   const AdamW8bitFactors<double> c(factors);
   const std::int64_t n = span.master.numel(), blocks = (n + block8 - 1) / block8;

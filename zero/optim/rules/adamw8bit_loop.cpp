@@ -35,7 +35,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
 namespace {
 
-/// One block after the other, of gradients G and weights W (void: none).
+/// Processes one block after the other, with gradients of type G and weights of type W (void: none).
 template <class G, class W>
 class AdamW8bitBlocks {
   using D = hn::ScalableTag<float>;
@@ -57,7 +57,7 @@ class AdamW8bitBlocks {
   }
 
  private:
-  /// Leaves the new moments and the largest of their sizes.
+  /// Writes the new moments, and finds their largest magnitude.
   template <bool stream>
   HWY_INLINE void step(const CodedPointers<G, W>& at, Block8Values& moments1, Block8Values& moments2) const {
     const D d;
@@ -80,7 +80,7 @@ class AdamW8bitBlocks {
         else
           simd::HWY_NAMESPACE::store(d, p, at.weights + i);
       }
-      largest1 = hn::Max(hn::Abs(m), largest1);  // the other one than a NaN
+      largest1 = hn::Max(hn::Abs(m), largest1);  // Max returns the operand that is not a NaN
       largest2 = hn::Max(hn::Abs(v), largest2);
     }
     *at.scales1 = hn::GetLane(hn::MaxOfLanes(d, largest1));
@@ -92,7 +92,7 @@ class AdamW8bitBlocks {
   Block8Lanes<false> second_;
 };
 
-/// A block of fewer elements: filled up with zeros, which change no other code.
+/// Processes an incomplete block. It is padded with zeros, which do not change the other codes.
 template <class G, class W>
 void update_rest(const AdamW8bitBlocks<G, W>& update, const CodedPointers<G, W>& at, std::int64_t n) {
   std::array<float, block8> master{};

@@ -1,5 +1,6 @@
 #pragma once
-// 8-bit AdamW's step: over host memory as one loop of vectors, for masters in fp32, and composed for any device.
+// The step of 8-bit AdamW. There is a vectorized loop over host memory for fp32 masters, and a version composed of
+// LibTorch operations for any device.
 #include <cmath>
 #include <cstdint>
 
@@ -25,12 +26,12 @@ struct AdamW8bitFactors {
   }
 };
 
-/// The loop of vectors for the types of a span with the states exp_avg_codes, exp_avg_sq_codes, exp_avg_scales and
-/// exp_avg_sq_scales, whose first element begins a block; null: there is none. The same bits for any kind of processor
-/// and number of threads.
+/// Returns the vectorized loop for the types of a span, whose first element begins a block; null if there is none. The
+/// span's states are exp_avg_codes, exp_avg_sq_codes, exp_avg_scales and exp_avg_sq_scales. Results are the same bit
+/// for bit for any kind of processor and number of threads.
 UpdateLoop adamw8bit_loop(const UpdateSpan& span);
 
-/// The same by LibTorch's operations, on any device. Leaves the weights beside the master as they are.
+/// Does the same with LibTorch's operations, on any device. Updates the master but not the weights next to it.
 void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors);
 
 }  // namespace zero

@@ -12,7 +12,7 @@ constexpr std::int64_t row = 4096, most_rows = 4096, rows_of_squares = 64;
 
 at::Tensor squares(const at::Tensor& values) { return values.to(at::kDouble, false, /*copy=*/true).square_(); }
 
-// By row; those of a few rows at a time are in memory.
+// Returns the sums of squares by row. Only the squares of a few rows at a time are in memory.
 at::Tensor sums_of_squares(const at::Tensor& rows) {
   const at::Tensor sums = at::empty({rows.size(0)}, rows.options().dtype(at::kDouble));
   for (std::int64_t begin = 0; begin < rows.size(0); begin += rows_of_squares) {
@@ -22,7 +22,7 @@ at::Tensor sums_of_squares(const at::Tensor& rows) {
   return sums;
 }
 
-// A row is summed by one thread, and so are the sums of rows, which are fewer than LibTorch cuts work at.
+// Each row is summed by one thread. So are the sums of rows, since there are too few for LibTorch to divide the work.
 template <class SumsOfRows, class SumOfRest>
 at::Tensor sum_in_order(const at::Tensor& values, const SumsOfRows& sums_of, const SumOfRest& sum_of_rest) {
   at::Tensor total = at::zeros({}, values.options().dtype(at::kDouble));

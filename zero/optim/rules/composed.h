@@ -1,5 +1,5 @@
 #pragma once
-// ComposedOptimizer: the base of rules made of LibTorch's operations, the same on every device.
+// ComposedOptimizer: the base class of rules that are composed of LibTorch's operations, the same on every device.
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -8,17 +8,18 @@ class ComposedOptimizer : public Optimizer {
  public:
   using Optimizer::Optimizer;
 
-  /// A step takes a few vectors of a span's length. On the host they stay in the caches; a GPU is kept busy by them.
+  /// A step allocates a few vectors of a span's length. On the host they fit into the caches; on a GPU they are long
+  /// enough to keep it busy.
   std::int64_t longest_span(at::DeviceType device) const override {
     return std::int64_t{1} << (device == at::kCPU ? 18 : 24);
   }
   bool by_tensor() const override { return true; }
 };
 
-/// The sum over a flat tensor in fp64, in an order that threads do not change: a scalar.
+/// Returns the sum over a flat tensor in fp64, a scalar. The order of summation does not depend on threads.
 at::Tensor ordered_sum(const at::Tensor& values);
 
-/// ordered_sum() of their squares, each taken in fp64: the same bits without vectors of that length.
+/// Returns the same bits as ordered_sum() of the values' squares in fp64, but allocates no vector of that length.
 at::Tensor ordered_sum_of_squares(const at::Tensor& values);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-// Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms"), as lion-pytorch has it.
+// Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms"), as in lion-pytorch.
 #include <ATen/ATen.h>
 
 #include "base/simd/targets.h"

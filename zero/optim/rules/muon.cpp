@@ -1,7 +1,8 @@
-// Muon (Jordan et al. 2024), as torch.optim.Muon has it: momentum is made orthogonal, matrix by matrix, by a
-// Newton-Schulz iteration. For matrices inside of blocks.
+// Muon (Jordan et al. 2024), as in torch.optim.Muon: a Newton-Schulz iteration orthogonalises momentum, matrix by
+// matrix. It is for matrices inside blocks.
 //
-// Pass 0 leaves the direction in the gradient's place, where whole matrices are transform()ed; pass 1 steps along it.
+// Pass 0 writes the direction into the gradient's memory, where whole matrices are transform()ed. Pass 1 takes a step
+// in that direction.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -13,9 +14,9 @@ namespace {
 
 constexpr double a = 3.4445, b = -4.7750, c = 2.0315, smallest_norm = 1e-7;
 
-/// The direction stands in the gradient's memory. Momentum remembers gradients that were larger than this one, and fp16
-/// may not hold it: memory of fp16 holds bf16 numbers, which have the range of fp32. The published rule iterates on
-/// bf16.
+/// The direction is in the gradient's memory. Momentum includes earlier, larger gradients, so it may exceed fp16's
+/// range. Memory of an fp16 gradient therefore holds bf16 values, which have the range of fp32. The published rule
+/// iterates in bf16.
 at::Tensor direction_in(const at::Tensor& gradient) {
   return gradient.scalar_type() == at::kHalf ? gradient.view(at::kBFloat16) : gradient;
 }
@@ -43,7 +44,8 @@ class Muon final : public ComposedOptimizer {
     write_weights(span);
   }
 
-  // In bf16 on a GPU, whose matrix units are made for it; else as precise as the matrix is, fp32 at least.
+  // Computes in bf16 on a GPU, whose matrix units support it. Otherwise computes in the matrix's precision, but at
+  // least in fp32.
   void transform(const at::Tensor& gradient) const override {
     const at::Tensor matrix = direction_in(gradient);
     const bool tall = matrix.size(0) > matrix.size(1);
@@ -51,7 +53,7 @@ class Muon final : public ComposedOptimizer {
                                 : matrix.scalar_type() == at::kDouble ? at::kDouble
                                                                       : at::kFloat;
     at::Tensor x = (tall ? matrix.t() : matrix).to(type).contiguous();
-    x.div_(ordered_sum_of_squares(x.flatten()).sqrt().clamp_min(smallest_norm).to(type));  // `matrix` where x is it
+    x.div_(ordered_sum_of_squares(x.flatten()).sqrt().clamp_min(smallest_norm).to(type));  // in place if x is `matrix`
     for (std::int64_t step = 0; step < options().ns_steps; ++step) {
       const at::Tensor gram = at::mm(x, x.t());
       x = at::addmm(x, at::addmm(gram, gram, gram, b, c), x, a);

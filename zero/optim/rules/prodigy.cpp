@@ -1,7 +1,7 @@
-// Prodigy (Mishchenko and Defazio 2023), as prodigyopt has it: AdamW whose rate is multiplied by d, an estimate of the
-// distance to the solution that only grows. One d for the whole run.
+// Prodigy (Mishchenko and Defazio 2023), as in prodigyopt: AdamW whose rate is multiplied by d, a growing estimate of
+// the distance to the solution. There is one d for the whole run.
 //
-// Pass 0 takes in the gradient and sums what d follows from, pass 1 takes the step at the rate from before.
+// Pass 0 updates the moments and computes the sums for d. Pass 1 takes the step with the previous d.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ void Prodigy::update(const UpdateSpan& span, const UpdateContext& context) const
 void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) const {
   const StepFactors& f = context;
   const double lr = rate(context);
-  if (lr == 0 || f.lr == 0) return;  // what stands still tells nothing of the distance
+  if (lr == 0 || f.lr == 0) return;  // weights that do not move give no information about the distance
   const Kept kept(context.statistics->kept_of_run());
   const at::Tensor& d = kept.d;
   const at::Tensor gradient = scaled_gradient(span, f), sums = context.statistics->sums_of_run();
@@ -88,7 +88,7 @@ void Prodigy::conclude(const UpdateContext& context) const {
   const at::Tensor sums = context.statistics->sums_of_run();
   kept.before.copy_(kept.d);
   kept.numerator.mul_(std::sqrt(context.beta2)).add_(sums.select(0, 0));
-  // Without any gradient so far there is no estimate.
+  // If all gradients so far were zero, there is no estimate.
   const at::Tensor estimate = kept.numerator / sums.select(0, 1) * options().d_coef;
   kept.d.copy_(at::where(sums.select(0, 1) > 0, at::maximum(kept.d, estimate), kept.d));
 }

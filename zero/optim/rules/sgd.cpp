@@ -1,4 +1,4 @@
-// Stochastic gradient descent with momentum (Sutskever et al. 2013), as torch.optim.SGD has it: weight decay is part of
+// Stochastic gradient descent with momentum (Sutskever et al. 2013), as in torch.optim.SGD: weight decay is added to
 // the gradient, and momentum starts as the first gradient.
 #include <ATen/ATen.h>
 

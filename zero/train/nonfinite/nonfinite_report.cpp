@@ -21,7 +21,7 @@ std::string rows_text(const std::vector<std::int64_t>& rows) {
   return text(rows.size() == 1 ? "row" : "rows", list, rows.size() > shown_rows ? ", ..." : "");
 }
 
-/// A NaN has no sign that means something.
+/// The sign of a NaN means nothing, so it is dropped.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 std::string losses_text(const std::vector<NonfiniteLoss>& losses) {
@@ -34,7 +34,7 @@ std::string losses_text(const std::vector<NonfiniteLoss>& losses) {
   return list;
 }
 
-/// The first that is not finite.
+/// Returns the index of the first loss that is not finite.
 std::int64_t index_of_bad(const std::vector<at::Tensor>& losses) {
   for (std::size_t i = 0; i < losses.size(); ++i)
     if (!std::isfinite(losses[i].item<double>())) return std::int64_t(i);
@@ -68,7 +68,7 @@ bool losses_are_finite(Engine& engine, const StepResult& result) {
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there) {
   NonfiniteReport report{step, result.norm, {}, gradients_are_there, {}, {}, {}};
-  const bool counts = engine.mesh().index(axes::tokens.others()) == 0;  // one rank of those with the same tokens
+  const bool counts = engine.mesh().index(axes::tokens.others()) == 0;  // true on one of the ranks with the same tokens
   const bool bad = counts && !std::isfinite(result.loss_sum());
   const std::array mine{bad ? index_of_bad(losses) : std::int64_t(-1), std::bit_cast<std::int64_t>(result.loss_sum())};
   const std::vector<std::int64_t> all = all_gather_numbers(engine.host(), mine, {Phase::other});

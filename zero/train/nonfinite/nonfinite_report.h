@@ -26,20 +26,21 @@ struct NonfiniteReport {
   double norm = 0;
   std::vector<NonfiniteLoss> losses;          // by rank
   bool gradients_are_known = true;            // false: the next step has replaced them
-  std::optional<NonfiniteTensors> gradients;  // none: only their norm is not finite
-  std::optional<NonfiniteTensors> states;     // of weights and optimizer states now
-  std::optional<NonfiniteTensors> frozen;  // of weights that are not trained; looked for if the trained ones are finite
+  std::optional<NonfiniteTensors> gradients;  // none: only the norm is not finite
+  std::optional<NonfiniteTensors> states;     // current weights and optimizer states
+  std::optional<NonfiniteTensors> frozen;     // weights that are not trained; searched if the trained ones are finite
 
-  /// Describes it: "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12, 40 of the
-  /// training data); gradients are not finite from ... to ...", without a full stop.
+  /// Returns a description: "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12,
+  /// 40 of the training data); gradients are not finite from ... to ...", without a full stop.
   std::string describe() const;
 };
 
-/// Searches a step that was not taken. `losses`: of this rank's micro-batches. Collective; the same on all ranks.
+/// Searches a step that was not taken. `losses`: those of this rank's micro-batches. The result is the same on all
+/// ranks. Collective.
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there);
 
-/// True if the losses of all ranks are finite. Collective.
+/// Returns true if the losses of all ranks are finite. Collective.
 bool losses_are_finite(Engine& engine, const StepResult& result);
 
 }  // namespace zero

@@ -2,7 +2,7 @@
 
 namespace zero {
 
-// States change by updates alone.
+// Only updates change the states.
 std::optional<NonfiniteTensors> SoundStates::broken(std::int64_t updates) {
   if (sound_updates_ == updates) return std::nullopt;
   const auto found = nonfinite_states(engine_);

@@ -1,5 +1,5 @@
 #pragma once
-// SoundStates: finds weights and optimizer states that are not finite. It looks at most once after each update.
+// SoundStates: finds weights and optimizer states that are not finite. It searches at most once after each update.
 #include <cstdint>
 #include <optional>
 
@@ -10,19 +10,19 @@ namespace zero {
 
 class SoundStates {
  public:
-  /// The engine outlives the object.
+  /// The engine must outlive the object.
   explicit SoundStates(Engine& engine) : engine_(engine) {}
 
-  /// Returns the tensors of the states that are not finite after that number of updates; none if all are finite.
-  /// Collective; the same on all ranks.
+  /// Returns the tensors of the states that are not finite after that number of updates; none if all are finite. The
+  /// result is the same on all ranks. Collective.
   std::optional<NonfiniteTensors> broken(std::int64_t updates);
 
-  /// Forgets the last result: the states were replaced, perhaps after the same number of updates.
+  /// Forgets the last result. Call it after the states were replaced, perhaps with the same number of updates.
   void forget() { sound_updates_ = -1; }
 
  private:
   Engine& engine_;
-  std::int64_t sound_updates_ = -1;  // after this number of updates the states were finite
+  std::int64_t sound_updates_ = -1;  // number of updates after which the states were last found finite
 };
 
 }  // namespace zero

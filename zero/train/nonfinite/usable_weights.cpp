@@ -17,7 +17,7 @@ namespace zero {
 
 void require_usable_weights(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
                             TrainingBatches& batches) {
-  std::int64_t step = steps;  // the last that was not passed over: its data are good
+  std::int64_t step = steps;  // the last step that was not skipped, so its data are good
   while (step > 0 && rule.passes_over(step)) --step;
   if (step == 0) return;
   Batch batch;

@@ -6,10 +6,10 @@
 
 namespace zero {
 
-/// Runs the weights on data that the run of `steps` steps has trained on. Throws Error if the loss or the gradients are
-/// not finite. Weights that are far too large give a finite loss, because norms overflow in their sums, but no finite
-/// gradients. Replaces the gradients of the last step. Data that cannot be read again cost a warning. Collective; the
-/// same on all ranks.
+/// Runs the model on data of the finished run of `steps` steps. Throws Error if the loss or the gradients are not
+/// finite. Weights that are far too large give a finite loss, because norms overflow in their sums, but not finite
+/// gradients. Replaces the gradients of the last step. If the data cannot be read again, logs a warning. The result is
+/// the same on all ranks. Collective.
 void require_usable_weights(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
                             TrainingBatches& batches);
 

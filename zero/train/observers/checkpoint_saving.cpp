@@ -43,7 +43,7 @@ void CheckpointSaving::save_where_it_stands() {
     save(parts_.loop.steps_done() < parts_.loop.steps() ? Waits::for_the_copy : Waits::to_the_end, begin);
 }
 
-// States that are no better than those that are saved would push them out.
+// States that are not better than the saved ones would replace them.
 bool CheckpointSaving::worth_saving() {
   StepLoop& loop = parts_.loop;
   std::string why;
@@ -62,7 +62,7 @@ bool CheckpointSaving::worth_saving() {
   if (loop.failed()) return false;
   if (parts_.host.rank() == 0) log_warning("no checkpoint of step ", loop.steps_done(), ": ", why);
   loop.asked().save = owes_save_ = false;
-  parts_.clock.saved({});  // the next one comes at its time
+  parts_.clock.saved({});  // the next checkpoint comes at its regular time
   return false;
 }
 
@@ -81,7 +81,7 @@ bool CheckpointSaving::save(Waits waits, std::chrono::steady_clock::time_point b
   else
     checkpoints.begin(parts_.loop.position());
   StepRequests& asked = parts_.loop.asked();
-  asked.progress = SaveProgress::under_way;  // nothing is known of this one
+  asked.progress = SaveProgress::under_way;  // the progress of this checkpoint is not known yet
   asked.save_time = {};
   asked.save = owes_save_ = false;
   parts_.rule.saved(checkpoints.saved_steps());
@@ -115,7 +115,7 @@ void CheckpointSaving::tell_clock(std::chrono::duration<double> took) {
 void CheckpointSaving::went_back(const RunPosition& position) {
   parts_.checkpoints.resumed(position.steps);
   owes_save_ = false;
-  parts_.clock.saved({});  // the run stands at a checkpoint
+  parts_.clock.saved({});  // the run is at a checkpoint
 }
 
 std::int64_t CheckpointSaving::newest() {

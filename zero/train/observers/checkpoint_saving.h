@@ -15,7 +15,7 @@ namespace zero {
 
 class CheckpointSaving final : public StepObserver {
  public:
-  /// All of them outlive the observer.
+  /// All of these must outlive the observer.
   struct Parts {
     const Config& config;
     StepLoop& loop;
@@ -34,42 +34,44 @@ class CheckpointSaving final : public StepObserver {
   void went_back(const RunPosition& position) override;
   void run_ends() override { finish(); }
 
-  /// Continues a checkpoint that is being written, or gives it up, by the progress that the ranks have reported.
+  /// Continues or abandons a checkpoint that is being written, depending on the progress that the ranks have reported.
   /// Collective.
   void tend();
   /// Waits for a checkpoint that is being written. Collective.
   void finish();
-  /// Between the parts of a validation: saves the run as it stands if the clock has asked for it. Collective.
+  /// Saves the run in its current state if the clock has requested it. Called between the parts of a validation.
+  /// Collective.
   void save_if_asked();
-  /// Saves the run as it stands and waits until that is done. `begin`: the time at which the work for it began. Returns
-  /// true if the checkpoint exists. Collective; the same on all ranks.
+  /// Saves the run in its current state and waits until that is done. `begin`: the time at which this work began.
+  /// Returns true if the checkpoint exists. The result is the same on all ranks. Collective.
   bool save_to_the_end(std::chrono::steady_clock::time_point begin);
   /// For a run that ends in an error: saves the states of `position` if no checkpoint holds them. Returns the rest of
   /// the error's message. Collective.
   std::string rescue(RunPosition position);
-  /// The step of the newest checkpoint; -1 if there is none. Collective.
+  /// Returns the step of the newest checkpoint; -1 if there is none. Collective.
   std::int64_t newest();
   Checkpoints& checkpoints() { return parts_.checkpoints; }
   RunRecords& records() { return parts_.records; }
 
  private:
-  /// As far as it is known before the step.
+  /// Returns true if the run is saved after the step, as far as is known before it.
   bool saves_after(std::int64_t steps) const {
     return owes_save_ || parts_.checkpoints.due(steps, parts_.loop.steps());
   }
-  /// True if the run is saved where it stands.
+  /// Returns true if the run is saved at its current position.
   bool saves() const;
   void save_where_it_stands();
-  /// True if a checkpoint of the run as it stands is better than earlier ones. Under "rollback" states that are not
-  /// finite are a failure instead. Collective.
+  /// Returns true if a checkpoint of the current state is better than earlier ones. Under "rollback", states that are
+  /// not finite are a failure instead. Collective.
   bool worth_saving();
   enum class Waits : std::uint8_t { for_the_copy, to_the_end };
   bool save(Waits waits, std::chrono::steady_clock::time_point begin);
-  /// Reports checkpoints in the background to the clock. `took`: time of the one under way, or of the last one.
+  /// Reports checkpoints in the background to the clock. `took`: time of the checkpoint in progress, or of the last
+  /// one.
   void tell_clock(std::chrono::duration<double> took = {});
 
   Parts parts_;
-  bool owes_save_ = false;  // the checkpoint after a step that was passed over follows the next step that is taken
+  bool owes_save_ = false;  // a checkpoint was due after a skipped step, and follows the next step that is taken
 };
 
 }  // namespace zero

@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-// [B, T, vocabulary] with zeros behind each row's end, up to `length`.
+// Pads [B, T, vocabulary] with zeros at the end of each row, up to `length`.
 at::Tensor lengthened(const at::Tensor& logits, std::int64_t length) {
   return at::constant_pad_nd(logits, {0, 0, 0, length - logits.size(1)}, 0).contiguous();
 }
@@ -52,7 +52,7 @@ void FirstStepDump::add_logits(const ForwardContext& context) {
   Communicator& communicator = engine_.host();
   const at::Tensor logits = engine_.evaluate(context, logits_of).to(at::kCPU, at::kFloat).contiguous();
   const at::Tensor sum = engine_.evaluate(context).to(at::kCPU, at::kDouble).view({1}).clone();
-  if (engine_.mesh().index(axes::tokens.others()) > 0) sum.zero_();  // others have the same tokens
+  if (engine_.mesh().index(axes::tokens.others()) > 0) sum.zero_();  // another rank has the same tokens
   communicator.all_reduce(sum, {at::kDouble, false});
   loss_sum_ += sum.item<double>();
   // Ranks hold neighbouring rows of the micro-batch, so the gathered order is the rows'.
@@ -77,7 +77,7 @@ void FirstStepDump::finish(double denominator) {
     tensors.emplace_back("loss", at::full({}, loss_sum_ / denominator, at::kFloat));
   }
   const auto failure = agreed_failure_of([&] { on_first(engine_.host(), [&] { write(path_, tensors); }); });
-  if (failure && engine_.host().rank() == 0)  // no reason to lose the run
+  if (failure && engine_.host().rank() == 0)  // a failed dump does not end the run
     log_warning("metrics.dump_first_step is given up: ", *failure);
   logits_.clear();
 }

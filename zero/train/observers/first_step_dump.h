@@ -12,11 +12,11 @@
 namespace zero {
 
 /// The file holds tensors in fp32: "logits" [global batch, longest row, vocabulary], "loss" [], and "grad.NAME" of
-/// every trained tensor, before clipping. Logits are in the order of rows, with zeros behind shorter ones. Rank 0 holds
-/// all of it until it is written, so this is meant for small models.
+/// every trained tensor, before clipping. Logits are in the order of rows, and shorter rows are padded with zeros. Rank
+/// 0 holds all tensors until they are written, so this is meant for small models.
 class FirstStepDump final : public StepObserver {
  public:
-  /// An empty `path` writes nothing. The other arguments outlive the observer.
+  /// If `path` is empty, nothing is written. The other arguments must outlive the observer.
   FirstStepDump(std::string path, Engine& engine, TrainingBatches& batches)
       : path_(std::move(path)), engine_(engine), batches_(batches) {}
 

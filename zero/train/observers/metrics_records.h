@@ -1,5 +1,5 @@
 #pragma once
-// MetricsRecords: writes the lines of metrics.jsonl when steps end.
+// MetricsRecords: writes a line of metrics.jsonl when a step ends.
 #include "base/memory_tracker.h"
 #include "zero/train/run_records.h"
 #include "zero/train/step_loop.h"
@@ -9,7 +9,7 @@ namespace zero {
 /// Exists on all ranks, because all report their memory.
 class MetricsRecords final : public StepObserver {
  public:
-  /// All of them outlive the observer.
+  /// All of these must outlive the observer.
   MetricsRecords(const Config& config, const StepLoop& loop, const Engine& engine, const MemoryTracker& tracker,
                  RunRecords& records)
       : config_(config), loop_(loop), engine_(engine), tracker_(tracker), records_(records) {}
@@ -27,7 +27,7 @@ class MetricsRecords final : public StepObserver {
   const Engine& engine_;
   const MemoryTracker& tracker_;
   RunRecords& records_;
-  // Rates begin at the last line.
+  // Rates are measured since the last line.
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;
 };

@@ -17,12 +17,12 @@ NonfiniteSteps::NonfiniteSteps(const Parts& parts) : parts_(parts) {
 void NonfiniteSteps::resumed(const RunPosition& position) {
   restore_loss_scale(position);
   parts_.rule.resume(position.passed);
-  // By the other choices a loss that is not finite is passed over.
+  // With the other choices a step whose loss is not finite is skipped.
   if (parts_.loop.held() && parts_.rule.choice() == OnNonfinite::stop)
     parts_.loop.last().loss = parts_.loop.held()->metrics.loss;
 }
 
-// A checkpoint of a run in another precision has none.
+// A checkpoint of a run in another precision has no loss scale.
 void NonfiniteSteps::restore_loss_scale(const RunPosition& position) {
   if (loss_scale_) loss_scale_->restore(position.loss_scale.value_or(LossScale().state()));
 }
@@ -50,7 +50,7 @@ void NonfiniteSteps::result_read(Step& step) {
 }
 
 NonfiniteReport NonfiniteSteps::report_of(const Step& step) {
-  const bool gradients_are_there = !parts_.loop.runs_ahead();  // else the step behind it has replaced them
+  const bool gradients_are_there = !parts_.loop.runs_ahead();  // otherwise the next step has replaced them
   return find_nonfinite(parts_.engine, parts_.batches.loader(), step.index, step.result, step.losses,
                         gradients_are_there);
 }
@@ -65,7 +65,7 @@ bool NonfiniteSteps::lowers_loss_scale(const Step& step) {
   } catch (const Error& error) {
     give_up(text(report_of(step).describe(), ". Nothing was updated: ", error.what()));
   }
-  if (speaks())  // all ranks know of it
+  if (speaks())  // all ranks know the report
     log_warning("step ", step.index + 1, ": gradients overflow at loss scale ", scale,
                 "; the step is skipped, the scale is now ", loss_scale_->scale());
   return true;
@@ -108,7 +108,7 @@ Then NonfiniteSteps::at_boundary() {
   return Then::moved;
 }
 
-// The data of the steps follow from their numbers, so that only those that are blamed are not taken again.
+// The data of a step depend only on its number. All steps are therefore repeated except those that are blamed.
 void NonfiniteSteps::go_back() {
   parts_.saving.finish();
   const StepFailure failed = parts_.loop.take_failure();
@@ -127,7 +127,7 @@ void NonfiniteSteps::go_back() {
   parts_.states.forget();
   try {
     position = parts_.restore();
-  } catch (const InputError& error) {  // no mistake of the user's
+  } catch (const InputError& error) {  // not a mistake of the user
     end(error.what());
   }
   if (position.steps > failed.at.step) end("the checkpoints there are of a run that came further");

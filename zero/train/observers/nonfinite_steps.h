@@ -1,5 +1,5 @@
 #pragma once
-// NonfiniteSteps: handles steps whose loss or gradients are not finite, and takes the run back to a checkpoint.
+// NonfiniteSteps: handles steps whose loss or gradients are not finite, and rolls the run back to a checkpoint.
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace zero {
 
-/// A step whose loss or gradients are not finite is not taken. By training.on_nonfinite it ends the run (Error), is
-/// skipped, or sends the run back to its newest checkpoint. In fp16 a lower loss scale is tried first. With "stop" in
-/// fp16 the loss scale alone decides.
+/// A step whose loss or gradients are not finite is not taken. Depending on training.on_nonfinite, it ends the run
+/// (Error), is skipped, or sends the run back to its newest checkpoint. In fp16 a lower loss scale is tried first. With
+/// "stop" in fp16, only an overflow at the lowest loss scale ends the run.
 class NonfiniteSteps final : public StepObserver {
  public:
-  /// All of them outlive the observer.
+  /// All of these must outlive the observer.
   struct Parts {
     const Config& config;
     StepLoop& loop;
@@ -27,8 +27,8 @@ class NonfiniteSteps final : public StepObserver {
     NonfiniteRule& rule;
     SoundStates& states;
     CheckpointSaving& saving;
-    /// Loads the states of the newest checkpoint that verifies into the engine. Throws on all ranks if there is none.
-    /// Collective.
+    /// Loads the states of the newest checkpoint that passes verification into the engine. Throws on all ranks if there
+    /// is none. Collective.
     std::function<RunPosition()> restore;
   };
   explicit NonfiniteSteps(const Parts& parts);
@@ -37,25 +37,25 @@ class NonfiniteSteps final : public StepObserver {
   void before_step(Step& step) override;
   void result_read(Step& step) override;
   void figures_known(Step& step) override;
-  /// After a failure: takes the run back to the newest checkpoint. Throws Error if there is no way back.
+  /// After a failure: rolls the run back to the newest checkpoint. Throws Error if that is not possible.
   Then at_boundary() override;
   void went_back(const RunPosition& position) override;
-  /// Throws Error if the run has no usable result: no step was taken, or the run ends in skipped steps. Or the weights
-  /// are not finite, or they give data that the run has trained on a loss that is not finite.
+  /// Throws Error if the run has no usable result. That is so if no step was taken or the run ends in skipped steps. It
+  /// is also so if the weights, or their loss on training data, are not finite.
   void run_ends() override;
   void add_to(RunPosition& position) const override;
 
  private:
   bool speaks() const { return parts_.engine.host().rank() == 0; }
   NonfiniteReport report_of(const Step& step);
-  /// For a step that was not taken: lowers the loss scale and returns true if that is the remedy. Collective.
+  /// For a step that was not taken: lowers the loss scale and returns true if that may help. Collective.
   bool lowers_loss_scale(const Step& step);
-  /// The remedies when a lower loss scale is none: ends the run, skips the step, or makes the run go back. Collective.
+  /// Called if a lower loss scale does not help. Ends the run, skips the step, or makes the run go back. Collective.
   void not_finite(Step& step);
   void restore_loss_scale(const RunPosition& position);
   void go_back();
   void require_usable();
-  /// Ends the run with an Error: `why`, and the place of the states. Collective.
+  /// Ends the run with an Error that has `why` and the place of the states. Collective.
   [[noreturn]] void give_up(const std::string& why);
 
   Parts parts_;

@@ -7,7 +7,7 @@ namespace zero {
 
 class ProgressLines final : public StepObserver {
  public:
-  /// The records outlive the observer.
+  /// The records must outlive the observer.
   explicit ProgressLines(RunRecords& records) : records_(records) {}
 
   void step_finished(const Step& step) override {

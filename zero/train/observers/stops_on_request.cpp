@@ -58,7 +58,7 @@ void StopsOnRequest::end_early() {
   log_info(where, ": go on with --resume");
 }
 
-// Going on once more must find the end, not where the run stopped before.
+// If the run is resumed once more, it must find the end, not an earlier stop.
 void StopsOnRequest::run_ends() {
   if (resumed_ && !parts_.config.checkpoint.is_regular()) parts_.saving.checkpoints().save(parts_.loop.position());
 }

@@ -1,5 +1,5 @@
 #pragma once
-// StopsOnRequest: ends a run with a checkpoint if a signal or its clock asks for it.
+// StopsOnRequest: ends a run with a checkpoint if a signal or the run's clock requests it.
 #include "zero/train/nonfinite/sound_states.h"
 #include "zero/train/observers/checkpoint_saving.h"
 #include "zero/train/run_clock.h"
@@ -7,17 +7,17 @@
 
 namespace zero {
 
-/// The last observer at a boundary: saving, validating and going back come before a stop.
+/// The last observer at a boundary, so that saving, validation and rollback come before a stop.
 class StopsOnRequest final : public StepObserver {
  public:
-  /// All of them outlive the observer.
+  /// All of these must outlive the observer.
   struct Parts {
     const Config& config;
     StepLoop& loop;
     CheckpointSaving& saving;
     SoundStates& states;
-    RunClock& clock;         // asked on every rank; rank 0's counts
-    const StopSignal* stop;  // null: no signal asks
+    RunClock& clock;         // read on every rank; rank 0's clock decides
+    const StopSignal* stop;  // null: signals are not handled
     bool speaks = false;     // true on rank 0
   };
   explicit StopsOnRequest(const Parts& parts) : parts_(parts) {}
@@ -25,8 +25,8 @@ class StopsOnRequest final : public StepObserver {
   void resumed(const RunPosition&) override { resumed_ = true; }
   void run_begins() override { parts_.clock.stepped(); }
   void ask(StepRequests& mine, Pause pause) override;
-  /// Throws Error if the output directory has no room for the checkpoint; the message names the folder of the states.
-  /// Also throws if the states are not finite and no checkpoint exists.
+  /// Throws Error if the output directory lacks space for the checkpoint. The message names the folder where the states
+  /// were saved. Also throws if the states are not finite and no checkpoint exists.
   Then at_boundary() override;
   void run_ends() override;
 

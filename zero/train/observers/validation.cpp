@@ -17,7 +17,7 @@ void Validation::before_step(Step& step) {
   step.read_at_once = true;
 }
 
-// A run that goes on may have no validation data any more.
+// A resumed run may no longer have validation data.
 Then Validation::at_boundary() {
   StepLoop& loop = parts_.loop;
   if (loop.failed() || loop.stops() || !loop.held()) return Then::go_on;

@@ -1,5 +1,5 @@
 #pragma once
-// Validation: computes the loss of the validation data after some steps of a run. It has parts, and between them the
+// Validation: computes the loss on the validation data at intervals of steps. A validation has parts, between which the
 // ranks exchange their requests.
 #include <optional>
 
@@ -8,11 +8,11 @@
 
 namespace zero {
 
-/// Stands behind CheckpointSaving at a boundary: the checkpoint of a step is saved before the step's validation.
+/// Runs after CheckpointSaving at a boundary, so the checkpoint of a step is saved before the step's validation.
 class Validation final : public StepObserver {
  public:
-  /// All of them outlive the observer. `rows` null: there are no validation data, and a validation that an earlier
-  /// start of the program left open is dropped.
+  /// All of these must outlive the observer. If `rows` is null, there are no validation data, and a validation that an
+  /// earlier start of the program left unfinished is dropped.
   struct Parts {
     const Config& config;
     StepLoop& loop;
@@ -28,9 +28,10 @@ class Validation final : public StepObserver {
 
  private:
   bool follows(std::int64_t step) const;
-  /// Returns the loss; none if the run stops or goes back before the end. Collective.
+  /// Returns the loss; none if the run stops or goes back before the validation ends. Collective.
   std::optional<double> loss();
-  /// Between two micro-batches: continues a checkpoint that is being written, and saves one that is due. Collective.
+  /// Called between two micro-batches. Continues a checkpoint that is being written, and saves one that is due.
+  /// Collective.
   void look_around();
 
   Parts parts_;

@@ -10,7 +10,7 @@ namespace zero {
 void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
                   const TokenizerSource& tokenizer) {
   Communicator& ranks = engine.host();
-  std::unique_ptr<AdapterWriter> writer;  // rank 0's
+  std::unique_ptr<AdapterWriter> writer;  // on rank 0
   on_first(ranks, [&] {
     writer =
         std::make_unique<AdapterWriter>(folder, engine.exported_tensors(true), family_of(run.model.config.model_type),

@@ -8,8 +8,8 @@
 
 namespace zero {
 
-/// Rank 0 writes `folder`, the others send. Collective. A failure on rank 0 is the same error on all ranks, and a
-/// missing or empty tensor is a failure.
+/// Rank 0 writes `folder`, and the other ranks send. If rank 0 fails, all ranks throw the same error. A missing or
+/// empty tensor is a failure. Collective.
 void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
                   const TokenizerSource& tokenizer);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Writes the trained weights as a Hugging Face directory, one group at a time: no rank ever holds the model whole.
+// Writes the trained weights as a Hugging Face directory, one group at a time, so that no rank ever holds the whole
+// model.
 #include <string>
 
 #include "models/formats/hf_directory.h"
@@ -8,7 +9,7 @@
 
 namespace zero {
 
-/// Rank 0 writes `folder`, the others send. Collective; a failure on rank 0 is the same Error on all ranks.
+/// Rank 0 writes `folder`, and the other ranks send. If rank 0 fails, all ranks throw the same Error. Collective.
 void save_model(Engine& engine, const Model& model, const std::string& folder, const HfWriteOptions& options);
 
 }  // namespace zero

@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-/// Rank 0's `work` around the result, whose failure is no reason to lose what was trained.
+/// Runs `work` around the result on rank 0. A failure must not lose what was trained.
 void attempt(const std::function<void()>& work) {
   try {
     work();
@@ -37,13 +37,13 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
     }
   });
   if (failure) {
-    result.reset();  // makes room
+    result.reset();  // frees disk space
     throw Error(text("the ", what, " could not be written: ", *failure, ". ",
                      checkpoints.remedy(checkpoints.save_anywhere(position))));
   }
   if (result)
     attempt([&] {
-      result->mark();  // which may have failed before the files were written
+      result->mark();  // marking may have failed before the files were written
       result->finish();
     });
   return folder;

@@ -9,13 +9,14 @@
 
 namespace zero {
 
-/// Writes it and returns its folder. If that fails on rank 0, the trained states go to a checkpoint wherever there is
-/// room. The Error then has the reason, the place of the states and how to make the result of them. Collective.
+/// Writes the result and returns its folder. If that fails on rank 0, the trained states are saved in a checkpoint
+/// wherever there is space. The Error then names the reason, the place of the states, and how to make the result from
+/// them. Collective.
 std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
                         const RunPosition& position);
 
-/// Call it before the run begins. Throws InputError if small files of the result could not be made at the end: those of
-/// the base's tokenizer, its generation settings, or the named chat template.
+/// Call it before the run begins. Throws InputError if the base model's tokenizer files, its generation settings or the
+/// named chat template could not be written at the end.
 void check_result(const Config& config, const ModelConfig& model);
 
 }  // namespace zero

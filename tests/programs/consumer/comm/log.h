@@ -1,4 +1,4 @@
-// A user's own header, in a folder of the same name as one of the library's.
+// A user's own header, in a folder with the same name as one of the library's folders.
 #pragma once
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// A user's own header, of the same name as one of the library's sources.
+// A user's own header, with the same name as one of the library's headers.
 #pragma once
 #include <torch/torch.h>
 

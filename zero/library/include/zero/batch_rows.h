@@ -1,7 +1,7 @@
 #pragma once
-// BatchRows: counts the rows of a batch and takes some of them, to split it over processes. Supports tensors,
-// torch::data's examples, and pairs, tuples and maps of them, if all tensors have the rows as first dimension; also
-// std::vector<T>, a list of samples. Specialize it for other types:
+// BatchRows: counts the rows of a batch and selects a range of them, to split the batch over processes. It supports
+// tensors, torch::data's examples, and pairs, tuples and maps of these. The first dimension of every tensor must be the
+// rows. It also supports std::vector<T>, a list of samples. Specialize it for other types:
 //
 //   template <>
 //   struct zero::BatchRows<Pairs> {
@@ -29,8 +29,8 @@ struct RowRange {
   std::int64_t count = 0;
 };
 
-/// The rows of one of `size` processes: contiguous, by rank, as even as possible. If the rows do not divide, the first
-/// processes have one more (torch.tensor_split).
+/// Returns the contiguous rows of process `rank` of `size` processes. If the rows do not divide evenly, the first
+/// processes get one row more (torch.tensor_split).
 RowRange rows_of_process(std::int64_t rows, int rank, int size);
 
 template <typename T>
@@ -39,20 +39,20 @@ struct BatchRows {
                 "the rows of this type of batch are not known: specialize zero::BatchRows for it");
 };
 
-/// The number of rows of a batch. InputError if its parts disagree or have no rows dimension.
+/// Returns the number of rows of a batch. Throws InputError if its tensors disagree or have no dimensions.
 template <typename T>
 std::int64_t row_count(const T& batch) {
   return BatchRows<T>::count(batch);
 }
 
-/// Only these rows, with tensors on the device; without rows the other dimensions stay the same.
+/// Returns only these rows, with tensors on the device. If there are no rows, the other dimensions stay the same.
 template <typename T>
 T take_rows(const T& batch, RowRange rows, torch::Device device) {
   return BatchRows<T>::take(batch, rows, device);
 }
 
 namespace detail {
-/// The number of rows of both parts; throws InputError if they differ.
+/// Returns the number of rows that two parts of a batch have in common; throws InputError if they differ.
 std::int64_t same_rows(std::int64_t first, std::int64_t second);
 
 template <typename Map>

@@ -1,6 +1,6 @@
 #pragma once
 // Checkpoint: everything a training program needs to continue, in one folder: models with their optimizers, loader
-// positions and the program's own values. It is either complete or absent.
+// positions and the program's own values. A saved state is either complete or absent.
 //
 //   zero::Checkpoint checkpoint("states", world);
 //   checkpoint.add("generator", g).add("critic", c).add("batches", loader).add("best", best);
@@ -38,11 +38,11 @@ concept HasState = requires(T& thing, const T& same, const NamedTensors& state) 
 
 class Checkpoint {
  public:
-  /// `folder`: holds this checkpoint only, with its newest two states (ShardedModel::save_state()).
+  /// `folder`: used for this checkpoint alone. The newest two states are kept (ShardedModel::save_state()).
   Checkpoint(const std::string& folder, const World& world);
 
-  /// Adds a model, with its optimizer if it has one. Use the same name in every run. InputError for a name that is
-  /// taken, empty or has a slash; likewise in the other overloads.
+  /// Adds a model, with its optimizer if it has one. Use the same name in every run. All overloads throw InputError if
+  /// the name is taken, is empty or contains a slash.
   Checkpoint& add(const std::string& name, ShardedModel& model);
   /// Adds values and objects, which must outlive the checkpoint. The main process's values are saved, and every process
   /// loads them. A defined tensor keeps its shape, type and memory; named tensors are replaced.
@@ -54,14 +54,14 @@ class Checkpoint {
   template <HasState T>
   Checkpoint& add(const std::string& name, T& thing);
 
-  /// Saves everything, with each process's random state, between two steps. InputError in the middle of a model's step
-  /// or without a model. InputError if the folder holds states of other models of this program, or another program uses
-  /// it. Collective.
+  /// Saves everything, with each process's random state. Call it between two steps. Throws InputError in the middle of
+  /// a model's step, or if no model was added. Also throws InputError if the folder holds states of other models of
+  /// this program, or if another program uses the folder. Collective.
   void save();
-  /// Loads the newest state, with any number of processes and any stage. InputError if there is none, or if its
-  /// names, model types, shapes or kinds of values differ; rethrows from your load_state(). Models and values are
-  /// then unchanged. Loaders and your own classes may have loaded already, and a step in progress is discarded.
-  /// Collective.
+  /// Loads the newest state, with any number of processes and any stage. Throws InputError if there is none, or if its
+  /// names, model types, shapes or kinds of values differ. Rethrows errors of your load_state(). After an error, models
+  /// and values are unchanged. Loaders and your own classes may have loaded already, and a step in progress is
+  /// discarded. Collective.
   void load();
   /// True if there is a state to load. Collective.
   bool exists() const;
@@ -69,9 +69,11 @@ class Checkpoint {
  private:
   using Read = std::function<NamedTensors()>;
   using Write = std::function<void(const NamedTensors& state)>;
-  /// `check`: throws InputError if write() cannot take the state; write() then never throws. Empty: write() may throw.
+  /// `check`: throws InputError if write() cannot accept the state, so that write() never throws. Empty: write() may
+  /// throw.
   void add_part(const std::string& name, Read read, Write check, Write write);
-  /// Adds one number, as int64 or fp64. InputError if the state has another kind or is out of bounds.
+  /// Adds one number, stored as int64 or fp64. Loading throws InputError if the stored value is of another kind or out
+  /// of bounds.
   void add_integer(const std::string& name, std::function<std::int64_t()> read, std::function<void(std::int64_t)> write,
                    std::int64_t least, std::int64_t most);
   void add_number(const std::string& name, std::function<double()> read, std::function<void(double)> write);

@@ -1,12 +1,13 @@
 #pragma once
-// Deferred construction: a module without memory, for models that no process can hold whole.
+// Deferred construction: builds a module without allocating memory, for models that no single process can hold.
 //
 //   auto net = zero::deferred([&] { return Net(config); });
 //   zero::Sharded<Net> model(net, world, {.stage = 3});
-//   auto optimizer = model.optimizer(...);      // computes each process's part, one parameter at a time
+//   auto optimizer = model.optimizer(...);      // initialises each process's part, one parameter at a time
 //
 // The constructors run on LibTorch's Meta device, which records their operations on tensors. When the model is sharded,
-// each parameter gets the values its constructor defines. model.load(path) before that reads them from a file instead.
+// each parameter gets the values that its constructor defines. To read the values from a file instead, call
+// model.load(path) first.
 #include <memory>
 #include <utility>
 
@@ -28,12 +29,12 @@ class DeferredBuild {
 
 }  // namespace detail
 
-/// Returns the module that build() makes, with tensors without memory. Inside, build, convert (to(type)) and
-/// initialise modules as usual; tensors that name a device get memory there. Outside, using the module before it
-/// is sharded throws InputError. Inside, reading values (item()) or using tensors of another zero::deferred()
-/// throws InputError: build and initialise a module in one call. Random numbers depend on the main process's
-/// generator at sharding, not on the number of processes or the stage. They differ from those of a module built
-/// whole.
+/// Returns the module that build() makes; its tensors have no memory. Inside build(), construct, convert (to(type)) and
+/// initialise modules as usual. Tensors with an explicit device get memory on it. Reading values (item()) or using
+/// tensors of another zero::deferred() throws InputError, so build and initialise a module in one call. Using the
+/// module before it is sharded throws InputError too. Random values depend on the main process's generator at the time
+/// of sharding, not on the number of processes or the stage. They differ from those of a module that is built without
+/// zero::deferred().
 template <typename Build>
 auto deferred(Build&& build) {
   const detail::DeferredBuild on_meta;

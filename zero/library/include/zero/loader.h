@@ -1,18 +1,18 @@
 #pragma once
-// Splits batches over processes. Two ways to the same rows:
+// Splits batches over processes. There are two ways to get the same rows:
 //
 //   // Any loader or range: every process reads the whole batch and keeps its rows.
 //   for (auto& batch : zero::shard(loader, world))
-//   // Every process reads its rows alone.
+//   // Every process reads only its own rows.
 //   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});
 //
-// A loader's batch is the batch of all processes. Each gets contiguous rows of it, as even as possible
-// (rows_of_process()): no sample is repeated or lost. All have the same number of iterations, so some get an empty
-// batch if rows are few. The result equals one process with the same loader. Both are collective: all processes go
-// through their batches together.
+// A loader's batch is the batch of all processes together. Each process gets contiguous rows, split as evenly as
+// possible (rows_of_process()), and no sample is repeated or lost. All processes make the same number of iterations, so
+// a process may get an empty batch if there are few rows. Training is equivalent to one process with the same loader.
+// Both ways are collective: all processes must iterate over their batches together.
 //
 // A loader added to a zero::Checkpoint continues where it stopped: the next loop over the saved epoch gets the
-// remaining batches. A batch counts as done once the loop gets it, so save after its steps.
+// remaining batches. A batch counts as done as soon as the loop receives it, so save after the batch's steps.
 #include <torch/data/dataloader.h>
 
 #include <cstdint>
@@ -35,25 +35,26 @@ namespace zero {
 
 namespace detail {
 
-/// True if there is another batch. `read` fetches this process's rows and returns the number of rows of all; none: the
-/// end. If it throws on one process, or numbers differ, all throw. Collective.
+/// Returns true if there is another batch. `read` fetches this process's rows and returns the number of rows of all
+/// processes, or nullopt at the end. If it throws on one process, or if the numbers differ, all processes throw.
+/// Collective.
 bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read);
-/// The rows of a batch for this process: its own, or the first row if it has none and `never_empty` is set.
+/// Returns this process's rows of a batch. If it has none and `never_empty` is set, returns the batch's first row.
 RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty);
-/// Throws unless all processes have the same value of `what`. Collective.
+/// Throws unless all processes pass the same value; `what` describes it in the message. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
 /// Runs `draw` with the main process's state of torch's default CPU generator. A process whose own state was equal
-/// keeps the advanced state; any other restores its own. Collective.
+/// keeps the advanced state. Any other process gets its own state back. Collective.
 void draw_as_main(const World& world, const std::function<void()>& draw);
 [[noreturn]] void throw_no_epochs();
 /// The state of torch's default CPU generator, as bytes.
 torch::Tensor random_state();
-/// Runs `body` with the generator in this state, then restores it. If it throws on one process, all throw.
+/// Runs `body` with the generator in this state, then restores it. If it throws on one process, all processes throw.
 /// Collective.
 void with_random_state(const World& world, const torch::Tensor& state, const std::function<void()>& body);
-/// A tensor of a loader's saved state. InputError if the name is missing.
+/// Returns a tensor of a loader's saved state. Throws InputError if the name is missing.
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name);
-/// Throws InputError if the saved number of this name differs from `value`.
+/// Throws InputError if the saved number with this name differs from `value`.
 void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value);
 [[noreturn]] void throw_shorter_loader(std::int64_t batches);
 
@@ -61,16 +62,16 @@ void check_saved_number(const NamedTensors& state, const std::string& name, std:
 class LoaderPosition {
  public:
   LoaderPosition() = default;
-  /// Sets the epoch for the next begin(). The epoch of a loaded position continues where it stopped.
+  /// Sets the epoch for the next begin(). If a loaded position is in this epoch, the epoch continues where it stopped.
   void set_epoch(std::int64_t epoch) {
     if (!loaded_ || epoch != epoch_) *this = LoaderPosition();
     epoch_ = epoch;
     named_ = true;
   }
-  /// The current epoch; after its last batch, the next one.
+  /// The current epoch; after the epoch's last batch, the next one.
   std::int64_t epoch() const { return epoch_ + (ended_ ? 1 : 0); }
-  /// Begins the epoch of the latest set_epoch(), or else epoch(). If a loaded position is in that epoch, done() batches
-  /// of it are done.
+  /// Begins the epoch of the latest set_epoch(), or epoch() if there was none. If a loaded position is in that epoch,
+  /// done() returns how much of the epoch is done.
   void begin() {
     const bool goes_on = loaded_ && (named_ || !ended_);
     *this = LoaderPosition(named_ ? epoch_ : epoch(), goes_on ? done_ : 0);
@@ -98,7 +99,7 @@ concept HasEpoch = requires(T& thing, std::int64_t epoch) {
   thing.set_epoch(epoch);
 };
 
-/// Sets the epoch of a dataset, or of the one below a MapDataset. False: neither has set_epoch().
+/// Sets the epoch of a dataset, or of the dataset inside a MapDataset. Returns false if neither has set_epoch().
 template <typename Dataset>
 bool set_dataset_epoch(Dataset& dataset, std::int64_t epoch) {
   if constexpr (HasEpoch<Dataset>) {
@@ -136,7 +137,8 @@ class BatchIterator {
   Owner* owner_ = nullptr;
 };
 
-/// The range that a loader is, or points to, as torch::data::make_data_loader returns it.
+/// Returns the loader if it is a range. Otherwise returns the range that it points to, as torch::data::make_data_loader
+/// returns a pointer.
 template <typename Loader>
 auto& range_of(Loader& loader) {
   if constexpr (requires { std::begin(loader); })
@@ -148,8 +150,8 @@ auto& range_of(Loader& loader) {
 }  // namespace detail
 
 struct BatchOptions {
-  /// Gives a process without a row the batch's first one with rows().count 0, so that it counts nothing. For modules
-  /// that reject empty batches, such as MultiheadAttention.
+  /// A process without rows gets the batch's first row, and rows().count is 0, so that the row does not count. For
+  /// modules that reject empty batches, such as MultiheadAttention.
   bool never_empty = false;
 };
 
@@ -168,9 +170,9 @@ class ShardedLoader {
                 std::vector<std::function<void(std::int64_t)>> epochs)
       : loader_(std::forward<Loader>(loader)), world_(world), options_(options), epochs_(std::move(epochs)) {}
 
-  /// Begins the epoch of set_epoch(), or else the next one; an epoch left early begins again. Continues a
-  /// loaded epoch: its first batches are read and skipped. Samplers draw from torch's generator as on the main
-  /// process.
+  /// Begins the epoch that set_epoch() chose, or the next one. An epoch that was left early begins again. A loaded
+  /// epoch continues: its first batches are read and skipped. Samplers draw from torch's generator in the main
+  /// process's state.
   Iterator begin() {
     const std::int64_t done = begin_epoch();
     const auto start = [&] {
@@ -198,7 +200,7 @@ class ShardedLoader {
     position_.set_epoch(epoch);
     if (!tell_epoch(epoch)) detail::throw_no_epochs();
   }
-  /// The current epoch; after its last batch, the next one. A loop over epochs continues here.
+  /// The current epoch; after the epoch's last batch, the next one. A loop over epochs starts from it.
   std::int64_t epoch() const { return position_.epoch(); }
 
   /// The loop's position, for zero::Checkpoint. Loading another one does not affect a loop in progress.
@@ -213,7 +215,7 @@ class ShardedLoader {
     tell_epoch(position_.epoch_told());
   }
 
-  /// For the current batch: the number of rows of all processes, and which are this one's.
+  /// The number of rows of the current batch over all processes, and the range that belongs to this process.
   std::int64_t global_rows() const { return global_rows_; }
   RowRange rows() const { return rows_; }
 
@@ -233,7 +235,7 @@ class ShardedLoader {
     return position_.done();
   }
 
-  /// False: none of them has set_epoch().
+  /// Returns false if nothing has a set_epoch().
   bool tell_epoch(std::int64_t epoch) {
     for (const auto& set : epochs_) set(epoch);
     if constexpr (detail::HasEpoch<Range>) {
@@ -243,7 +245,8 @@ class ShardedLoader {
     return !epochs_.empty();
   }
 
-  /// Reads the first `batches`. The caller reads the next one, so that its draws come from the real generator.
+  /// Reads the first `batches` batches. The caller reads the next batch, so that the batch's draws come from the real
+  /// generator.
   void skip_to(std::int64_t batches) {
     for (;; ++*first_) {
       if (*first_ == *last_) detail::throw_shorter_loader(batches);
@@ -281,9 +284,10 @@ class ShardedLoader {
   RowRange rows_;
 };
 
-/// Splits the batches of a torch::data loader or any range over the processes, with tensors on the world's device.
-/// Every process needs the same loader, with samples in the same order; a sampler's draws are kept equal. `epochs`:
-/// samplers and datasets with a set_epoch(), which the result's set_epoch() calls; they must outlive it.
+/// Splits the batches of a torch::data loader or any range over the processes. Tensors are moved to the world's device.
+/// Every process must pass the same loader, with samples in the same order. Samplers draw the same random numbers on
+/// all processes. `epochs`: samplers and datasets whose set_epoch() the result's set_epoch() calls. They must outlive
+/// the result.
 template <typename Loader, typename... Epochs>
 ShardedLoader<Loader> shard(Loader&& loader, const World& world, const BatchOptions& options, Epochs&... epochs) {
   return {
@@ -306,10 +310,10 @@ struct LoaderOptions {
 
 namespace detail {
 
-/// The indices of one process, batch by batch. Without a row of its own, it gets the batch's first one.
+/// The indices of one process, batch by batch. A process without rows gets the index of the batch's first row.
 class RowSampler : public torch::data::samplers::Sampler<> {
  public:
-  /// An epoch in this order, starting at sample `first`.
+  /// Runs through one epoch in this order, starting at sample `first`.
   RowSampler(std::vector<std::size_t> order, const LoaderOptions& options, int rank, int size, std::size_t first = 0);
 
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
@@ -325,13 +329,13 @@ class RowSampler : public torch::data::samplers::Sampler<> {
   std::size_t first_, next_;
 };
 
-/// The order of an epoch; throws InputError for invalid options.
+/// Returns the order of an epoch's samples; throws InputError for invalid options.
 std::vector<std::size_t> epoch_order(const LoaderOptions& options, std::optional<std::size_t> samples,
                                      std::int64_t epoch);
 
 }  // namespace detail
 
-/// A loader that reads only the rows of its process.
+/// A loader that reads only its own process's rows.
 template <typename Dataset>
 class RowLoader {
   using Loader = torch::data::StatelessDataLoader<Dataset, detail::RowSampler>;
@@ -350,8 +354,8 @@ class RowLoader {
     detail::agree_on_loader(world_, "as its drop_last", options_.drop_last);
   }
 
-  /// Begins the epoch of set_epoch(), or else the next one; an epoch left early begins again. Continues a loaded
-  /// epoch.
+  /// Begins the epoch that set_epoch() chose, or the next one. An epoch that was left early begins again. A loaded
+  /// epoch continues.
   Iterator begin() {
     position_.begin();
     const std::int64_t epoch = position_.epoch();
@@ -371,16 +375,16 @@ class RowLoader {
   }
   std::default_sentinel_t end() const { return {}; }
 
-  /// Sets the epoch for the order and, if it has a set_epoch(), for the dataset (its augmentation).
+  /// Sets the epoch of the sample order. Also calls the dataset's set_epoch() if it has one, for its augmentation.
   void set_epoch(std::int64_t epoch) {
     position_.set_epoch(epoch);
     detail::set_dataset_epoch(dataset_, epoch);
   }
-  /// The current epoch; after its last batch, the next one. A loop over epochs continues here.
+  /// The current epoch; after the epoch's last batch, the next one. A loop over epochs starts from it.
   std::int64_t epoch() const { return position_.epoch(); }
 
-  /// The loop's position, for zero::Checkpoint. Loading another one does not affect a loop in progress. The batch size
-  /// may differ when it is loaded; the samples and their order may not.
+  /// The loop's position, for zero::Checkpoint. Loading a position does not affect a loop in progress. A position can
+  /// be loaded with another batch size, but only with the same samples in the same order.
   NamedTensors state() const {
     NamedTensors state = position_.state("samples done");
     for (const auto& [name, number] : what_stays()) state[name] = torch::scalar_tensor(number, torch::kLong);
@@ -391,7 +395,7 @@ class RowLoader {
     position_.load(state, "samples done");
   }
 
-  /// Batches of an epoch, equal on all processes.
+  /// The number of batches in an epoch, equal on all processes.
   std::int64_t size() const {
     return (samples_ + (options_.drop_last ? 0 : options_.batch_size - 1)) / options_.batch_size;
   }
@@ -438,7 +442,7 @@ class RowLoader {
   RowRange rows_;
 };
 
-/// Makes a loader for a stateless dataset of torch::data of known size, already collated
+/// Makes a loader for a stateless torch::data dataset of known size. The dataset must already be collated
 /// (.map(torch::data::transforms::Stack<>())). Each process reads only its own rows. Collective.
 template <typename Dataset>
 RowLoader<Dataset> make_data_loader(Dataset dataset, const World& world, const LoaderOptions& options) {

@@ -17,10 +17,11 @@ class MeanMetric {
  public:
   explicit MeanMetric(const World& world);
 
-  /// Adds a scalar value that counts once per row. With weight 0 the value is ignored, since the mean over no rows is
-  /// NaN. Waits for no process and no device.
+  /// Adds a scalar value with this weight, normally its number of rows. With weight 0 the value is ignored, since the
+  /// mean over no rows is NaN. Does not wait for other processes or for the device.
   void update(const torch::Tensor& value, double weight = 1);
-  /// The mean over all values of all processes since the last reset(). InputError if all weights are 0. Collective.
+  /// Returns the mean over all values of all processes since the last reset(). Throws InputError if all weights are 0.
+  /// Collective.
   double compute() const;
   void reset();
 

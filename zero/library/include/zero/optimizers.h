@@ -1,7 +1,7 @@
 #pragma once
-// The optimizers and their settings. Defaults are those of zero_train (docs/configuration.md, which cites each rule's
-// source), except the learning rate. Weight decay applies to parameters of two or more dimensions, and to vectors in
-// groups that set it.
+// The optimizers and their settings. Defaults are those of zero_train, except the learning rate. docs/configuration.md
+// lists them and cites each optimizer's source. Weight decay applies to parameters with two or more dimensions, and to
+// vectors in groups that set it.
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,9 +13,9 @@ namespace zero {
 /// with their own rate are trained.
 struct ParameterGroupOptions {
   std::vector<std::string> match;             // fnmatch(3) patterns: * ? [..]; the first group that matches counts
-  std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the rest
-  std::optional<double> lr = {};              // none: the optimizer's, or for another optimizer its default
-  std::optional<double> weight_decay = {};    // for all matches, vectors too
+  std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the other parameters
+  std::optional<double> lr = {};              // none: the main rate, or another optimizer's default
+  std::optional<double> weight_decay = {};    // applies to all matches, vectors too
 };
 
 struct AdamWOptions {
@@ -46,7 +46,7 @@ struct ProdigyOptions {
   bool use_bias_correction = false, safeguard_warmup = false;
   std::vector<ParameterGroupOptions> groups = {};
 };
-/// Muon for matrices of inner units; AdamW for the rest, with lr_adamw.
+/// Muon for matrices of inner units; AdamW with lr_adamw for all other parameters.
 struct MuonOptions {
   double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;
   bool nesterov = true;

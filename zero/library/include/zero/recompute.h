@@ -9,14 +9,15 @@
 
 namespace zero {
 
-/// Returns body(x), a tensor. Backward runs body again with the same random numbers of the CPU's generator. Other side
-/// effects happen twice, such as running statistics of a BatchNorm in training mode (as with torch.utils.checkpoint).
-/// `parameters`: those body uses; trained ones get gradients, and any that are missing here get none.
+/// Returns body(x), a tensor. Backward runs body again with the same random numbers from the CPU's generator. Other
+/// side effects happen twice, such as updates of a BatchNorm's running statistics in training mode (as with
+/// torch.utils.checkpoint). `parameters`: all that body uses. Trained ones get gradients; a parameter that is not
+/// listed gets none.
 torch::Tensor recompute_section(std::function<torch::Tensor(const torch::Tensor&)> body, const torch::Tensor& x,
                                 const std::vector<torch::Tensor>& parameters);
 
-/// The same for module->forward(x) with the module's own parameters. `Module`: made by TORCH_MODULE, or a pointer,
-/// which is kept until backward.
+/// Does the same for module->forward(x) with the module's own parameters. `Module`: a type made by TORCH_MODULE, or a
+/// pointer. The module is kept alive until backward.
 template <typename Module>
 torch::Tensor recompute(Module module, const torch::Tensor& x) {
   const std::vector<torch::Tensor> parameters = module->parameters();

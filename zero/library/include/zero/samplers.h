@@ -14,11 +14,11 @@
 
 namespace zero {
 
-/// The numbers 0 to size - 1 in the order of this seed and epoch (Fisher-Yates; Knuth, TAOCP 2, 3.4.2, algorithm P). At
-/// most 2^32 samples.
+/// Returns the numbers 0 to size - 1, shuffled for this seed and epoch (Fisher-Yates; Knuth, TAOCP 2, 3.4.2, algorithm
+/// P). Supports at most 2^32 samples.
 std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t seed, std::int64_t epoch);
 
-/// Copies share the epoch, so set_epoch() on yours also reaches the loader's copy.
+/// Copies share the epoch, so calling set_epoch() on your sampler also affects the loader's copy.
 class ShuffledSampler : public torch::data::samplers::Sampler<> {
  public:
   explicit ShuffledSampler(std::size_t size, std::uint64_t seed = 0);

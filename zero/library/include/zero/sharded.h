@@ -12,7 +12,7 @@
 //     optimizer.step();
 //   }
 //
-// All processes make the same calls in the same order; a process without samples passes empty batches.
+// All processes make the same calls in the same order. A process without samples passes empty batches.
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
@@ -34,42 +34,42 @@ inline constexpr torch::ScalarType fp32 = torch::kFloat;
 inline constexpr torch::ScalarType bf16 = torch::kBFloat16;
 
 /// Handling of a module's buffers (running statistics) at every optimizer step. of_main: all processes copy the main
-/// one's, as in PyTorch's DistributedDataParallel. local: each keeps its own.
+/// process's buffers, as in PyTorch's DistributedDataParallel. local: each process keeps its own.
 enum class Buffers : std::uint8_t { of_main, local };
 
-/// Master weights of bf16 parameters. fp32: 4 bytes more per parameter, and ties round to even. split: stores only the
-/// 16 bits that the parameter lacks, in 2 bytes and exactly. A split master also rounds to nearest, but its ties go
-/// away from zero.
+/// Format of the master weights of bf16 parameters. fp32: takes 4 more bytes per parameter, and rounds ties to even.
+/// split: stores exactly the 16 bits that the parameter lacks, in 2 bytes. A split master also rounds to nearest, but
+/// ties round away from zero.
 enum class Masters : std::uint8_t { fp32, split };
 
 struct ShardOptions {
   int stage = 3;  // 0: nothing sharded; 1: optimizer state; 2: gradients too; 3: parameters too
-  /// Type of parameters, gradients and communication; bf16 keeps fp32 masters. None: the parameters' own type.
+  /// Type of parameters, gradients and communication; bf16 keeps fp32 masters. Empty: the parameters' own type.
   std::optional<torch::ScalarType> precision = {};
-  /// Units: patterns (fnmatch(3)) for names of modules whose parameters are unsharded and resharded together. Empty:
-  /// each named child. A child that is a list gives a unit per element. A child with most parameters in lists
-  /// (TransformerEncoder) is split like the module itself. "layers.*" is each layer with its contents. A unit inside
-  /// another needs its own pattern.
+  /// Units: fnmatch(3) patterns for the names of modules whose parameters are unsharded and resharded together. Empty:
+  /// each named child is a unit. Every element of a child that is a list is a unit. A child with most of its parameters
+  /// in lists (TransformerEncoder) is split like the module itself. "layers.*" makes each layer, with its contents, a
+  /// unit. A unit inside another unit needs its own pattern.
   std::vector<std::string> units = {};
-  int open_groups = 2;  // stage 3: most units that are unsharded at once
+  int open_groups = 2;  // stage 3: maximum number of units that are unsharded at once
   Buffers buffers = Buffers::of_main;
   int shard_degree = 0;  // number of processes that share one copy of the states; 0: all
-  /// Type of the numbers that the optimizer keeps per element. bf16: rounded stochastically after each step. The draws
-  /// depend on `seed`, step and element, not on processes or stage. Not for Adafactor, 8-bit AdamW, SGD without
-  /// momentum or fp64 parameters; Prodigy's p0 stays fp32.
+  /// Type of the optimizer's states per element. bf16 states are rounded stochastically after each step. The random
+  /// draws depend on `seed`, step and element, not on processes or stage. bf16 is not supported for Adafactor, 8-bit
+  /// AdamW, SGD without momentum or fp64 parameters. Prodigy's p0 stays fp32.
   torch::ScalarType state_dtype = fp32;
   Masters master_dtype = Masters::fp32;
   std::int64_t seed = 0;
 };
 
-/// One micro-batch of a step, or the whole step. During its lifetime, backward() knows the micro-batch's position.
-/// Without a backward() it does not count.
+/// One micro-batch of a step, or the whole step. While this object lives, backward() knows the micro-batch's position.
+/// A micro-batch without a backward() does not count.
 class Accumulation {
  public:
   Accumulation(const Accumulation&) = delete;
   Accumulation& operator=(const Accumulation&) = delete;
   ~Accumulation();
-  /// True if the optimizer steps after this one.
+  /// True if the optimizer steps after this micro-batch.
   bool is_last() const;
 
  private:
@@ -79,7 +79,7 @@ class Accumulation {
   std::unique_ptr<Impl> impl_;
 };
 
-/// During its lifetime, the parameters that ShardedModel::freeze() found trainable receive no gradients.
+/// While this object lives, the parameters that ShardedModel::freeze() found trainable receive no gradients.
 class [[nodiscard]] Frozen {
  public:
   Frozen(Frozen&&) noexcept = default;
@@ -93,36 +93,35 @@ class [[nodiscard]] Frozen {
 };
 
 struct Step {
-  /// False if more micro-batches follow, or if a gradient was not finite and nothing was updated. The first such step
-  /// in a row logs a warning.
+  /// False if more micro-batches follow, or if a gradient was not finite and nothing was updated. The first of
+  /// consecutive steps with non-finite gradients logs a warning.
   bool taken = false;
-  double grad_norm = 0;  // of the whole gradient, before clipping
+  double grad_norm = 0;  // norm of the whole gradient, before clipping
 };
 
-/// A handle to the optimizer of a sharded model. It may outlive the model; every call then throws.
+/// A handle to the optimizer of a sharded model. It may outlive the model, but every call then throws.
 class ShardedOptimizer {
  public:
-  /// Scales the gradients of the next steps down to this L2 norm (torch.nn.utils.clip_grad_norm_); 0: no clipping.
+  /// Clips the gradients of later steps to this L2 norm (torch.nn.utils.clip_grad_norm_); 0: no clipping.
   void clip(double max_norm);
-  /// Takes one step at the settings' learning rate or at `lr`, which must be equal on all processes. Rates
-  /// of groups and Muon's lr_adamw keep their ratio: half the settings' rate halves them too. If the
-  /// settings' rate is 0, they stay unchanged. Does nothing before the last micro-batch of an accumulation.
-  /// Collective.
+  /// Takes one step at the settings' learning rate or at `lr`, which must be equal on all processes. The rates of
+  /// groups and Muon's lr_adamw scale in proportion: half the settings' rate halves them too. If the settings' rate is
+  /// 0, they stay unchanged. Does nothing before the last micro-batch of an accumulation. Collective.
   Step step();
   Step step(double lr);
-  /// The settings' rate; a rate given to step(lr) counts for that step alone.
+  /// The settings' rate. A rate passed to step(lr) applies to that step only.
   double lr() const;
   std::int64_t steps_taken() const;
 
-  /// The optimizer's states of a parameter, by name, in host memory, as stored. Examples: AdamW's "exp_avg" and
-  /// "exp_avg_sq" in the parameter's shape, 8-bit AdamW's flat, and per-tensor numbers (Adafactor's "row_var").
-  /// Parameter "" gives numbers of all parameters together (Prodigy's "d"). InputError for an unknown parameter.
-  /// Collective.
+  /// Returns the optimizer's states of a parameter by name, as stored, in host memory. Examples: AdamW's "exp_avg" and
+  /// "exp_avg_sq" have the parameter's shape, those of 8-bit AdamW are flat, and Adafactor has per-tensor statistics
+  /// ("row_var"). The parameter "" stands for numbers of the whole run (Prodigy's "d"). Throws InputError for an
+  /// unknown parameter. Collective.
   NamedTensors states(const std::string& parameter) const;
-  /// Replaces the named states and keeps the others. InputError if a name or a number of elements does not match
-  /// states(), or processes pass different values; nothing has changed then. Collective.
+  /// Replaces the named states and keeps the others. Throws InputError if a name or a number of elements does not match
+  /// states(), or if processes pass different values; the states are then unchanged. Collective.
   void set_states(const std::string& parameter, const NamedTensors& states);
-  /// Sets the step count, which bias corrections use. InputError if processes pass different numbers. Collective.
+  /// Sets the step count that bias corrections use. Throws InputError if processes pass different numbers. Collective.
   void set_steps_taken(std::int64_t steps);
 
  private:
@@ -131,65 +130,67 @@ class ShardedOptimizer {
   std::weak_ptr<void> model_;
 };
 
-/// The base of Sharded<Net> for any net. Models can be held and destroyed through it.
+/// The base class of Sharded<Net> for every Net. Models can be held and destroyed through it.
 class ShardedModel {
  public:
   ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
   virtual ~ShardedModel();
-  /// A moved-from model can be destroyed or assigned to. The optimizer moves along.
+  /// A moved-from model can only be destroyed or assigned to. The optimizer moves with the model.
   ShardedModel(ShardedModel&&) noexcept;
   ShardedModel& operator=(ShardedModel&&) noexcept;
 
-  /// Shards the states for this optimizer. Call once, before the first forward or freeze(). Without it, those two shard
-  /// only the parameters, for inference. Collective.
+  /// Shards the model states for this optimizer. Call it once, before the first forward or freeze(). Without this call,
+  /// forward and freeze() shard only the parameters, for inference. Collective.
   ShardedOptimizer optimizer(const OptimizerSettings& settings);
   ShardedOptimizer optimizer() const;
 
-  /// Makes the next backward() one of a step's `micro_batches`; with `ends` it is the last (the end of the data).
-  /// Nothing is communicated before the last one if the stage allows it. Keep the result until the micro-batch
-  /// ends.
+  /// Makes the next backward() one of a step's `micro_batches` micro-batches. If `ends` is true it is the last one, for
+  /// the end of the data. If the stage allows it, nothing is communicated before the last micro-batch. Keep the result
+  /// until the micro-batch ends.
   [[nodiscard]] Accumulation accumulate(int micro_batches, bool ends = false);
 
-  /// Computes gradients of the scalar loss, averaged over the micro-batches of all processes. With weights, such as
-  /// batch sizes that differ, the average is weighted: the gradient is that of the mean over all samples. Weights
-  /// affect the model's parameters only, not other tensors. With weight 0 a non-finite loss is set to 0 (the mean over
+  /// Computes gradients of the scalar loss, averaged over the micro-batches of all processes. If weights are given, the
+  /// average is weighted. With batch sizes as weights, the gradient is that of the mean over all samples. Weights
+  /// affect the gradients of the model's parameters only. With weight 0, a non-finite loss is set to 0 (the mean over
   /// no rows is NaN). Either all micro-batches of a step have a weight or none has. At stages 0 and 1, processes may
-  /// differ in their number of micro-batches, at least one. Collective.
+  /// have different numbers of micro-batches, but at least one. Collective.
   void backward(const torch::Tensor& loss);
   void backward(const torch::Tensor& loss, double weight);
 
-  /// Visits every parameter, or its gradient until the next step, whole, in the optimizer's precision and in host
-  /// memory, under each of its names. Collective.
+  /// Visits every full parameter, or its gradient, in host memory and in the optimizer's precision. A parameter with
+  /// several names is visited under each of them. Gradients are available until the next step. Collective.
   using Visit = std::function<void(const std::string& name, const torch::Tensor& value)>;
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
 
-  /// During the result's lifetime, no parameter receives gradients. Backward of another model still flows through this
-  /// one, as a generator's does through its critic. Do not hold it in this model's own backward().
+  /// While the result lives, no parameter receives gradients. Another model's backward still flows through this model,
+  /// as a generator's does through its critic. The result must not live during this model's own backward().
   Frozen freeze();
 
-  /// Writes parameters and buffers as one safetensors file, from the main process. load() reads each process's part,
-  /// and the optimizer starts afresh. Collective.
+  /// save() writes parameters and buffers as one safetensors file, from the main process. load() reads each process's
+  /// part and resets the optimizer. Collective.
   void save(const std::string& path);
   void load(const std::string& path);
   /// Sets parameters and buffers; the optimizer keeps its states. `strict`: requires all names. All processes pass the
-  /// same tensors, as for_each_parameter() gives them. InputError if a name, shape or kind of type differs, or
-  /// processes pass different values; nothing has changed then. Collective.
+  /// same tensors, such as those that for_each_parameter() visits. Throws InputError if a name, shape or kind of type
+  /// differs, or if processes pass different values; the model is then unchanged. Collective.
   void load(const NamedTensors& tensors, bool strict = true);
-  /// Saves all that training needs to continue: parameters (also frozen), buffers, optimizer, each process's random
-  /// state, step count. The folder and its parents are created; a state is always complete or absent, and the newest
-  /// two are kept. Replaces a state of the same step. Later steps of an earlier run are renamed step-NNNNNNNN.later.
-  /// load_state() reads the newest with any number of processes and any stage, and returns the step count; random state
-  /// needs the same number of processes. For several models or values use zero::Checkpoint. InputError if the folder
-  /// holds another model's state or another program uses it. Collective.
+  /// save_state() saves all that training needs to continue: parameters (frozen ones too), buffers, optimizer, each
+  /// process's random state and the step count. It creates the folder and its parents. A state is always complete or
+  /// absent, and the newest two are kept. A state of the same step is replaced. Later steps of an earlier run are
+  /// renamed step-NNNNNNNN.later. load_state() reads the newest state, with any number of processes and any stage, and
+  /// returns the step count. Random states are restored only with the same number of processes. For several models or
+  /// values use zero::Checkpoint. Both throw InputError if the folder holds another model's state or another program
+  /// uses it. Collective.
   void save_state(const std::string& folder);
   std::int64_t load_state(const std::string& folder);
-  /// True if the main process finds a state that is complete by its name. False for a missing folder, and
-  /// for one from a run killed before its first state. InputError if another program uses the folder.
+  /// Returns true if the folder has a state whose name marks it as complete. Returns false if the folder is missing, or
+  /// if a run was killed before it saved its first state. Throws InputError if another program uses the folder.
   /// Collective.
   bool has_state(const std::string& folder) const;
 
-  /// A table for people: units with their sizes, and the bytes a process holds between steps at each stage.
+  /// Returns a human-readable table of the units with their sizes, and of the bytes that a process holds between steps
+  /// at each stage.
   std::string summary() const;
 
   const World& world() const;

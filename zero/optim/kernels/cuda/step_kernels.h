@@ -21,7 +21,7 @@ struct AdamWJob {
   void* m;
   void* v;
   const void* gradient;
-  void* weights;  // null: the master is the weights
+  void* weights;  // null: the weights are their own master
   Number state, gradient_type, weight_type;
   std::int64_t n;
   double lr, beta1, beta2, eps, weight_decay;

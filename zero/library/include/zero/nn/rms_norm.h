@@ -1,6 +1,6 @@
 #pragma once
 // RMSNorm (Zhang and Sennrich 2019; torch.nn.RMSNorm of one dimension): y = weight * x / sqrt(mean(x^2) + eps) over the
-// last dimension. zero's fused operation computes it in fp32 (fp64 in fp64) and rounds once.
+// last dimension. zero's fused operation computes in fp32 (fp64 for fp64 inputs) and rounds once.
 #include <torch/nn/cloneable.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>

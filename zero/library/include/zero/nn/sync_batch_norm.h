@@ -1,10 +1,10 @@
 #pragma once
 // BatchNorm over the batch of all processes (Ioffe and Szegedy 2015; torch.nn.SyncBatchNorm). Output, gradients and
-// running statistics equal torch.nn.BatchNorm on one process with all rows. A process may have no rows. Parameters and
-// buffers have BatchNorm's names, so state dicts fit.
+// running statistics equal those of torch.nn.BatchNorm on one process with all rows. A process may have no rows.
+// Parameters and buffers have BatchNorm's names, so state dicts are compatible.
 //
-// In training mode, forward and backward are one collective each: all processes call them in the same order. Computes
-// in fp32 (fp64 in fp64) and exchanges fp64. There is no second derivative.
+// In training mode, forward and backward each use one collective, so all processes must call them in the same order.
+// They compute in fp32 (fp64 for fp64 inputs) and exchange fp64 values. Second derivatives are not supported.
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/pimpl.h>
 
@@ -15,8 +15,8 @@
 namespace zero::nn {
 
 /// Normalizes the input [rows, channels, ...] with the statistics of all processes' rows. Weight and bias [channels]
-/// may be undefined. Defined running statistics move by `momentum` towards the batch's, with the unbiased variance.
-/// InputError if all processes together have fewer than two values per channel. Collective.
+/// may be undefined. If running statistics are defined, they move towards the batch's mean and unbiased variance by the
+/// factor `momentum`. Throws InputError if all processes together have fewer than two values per channel. Collective.
 torch::Tensor sync_batch_norm(const torch::Tensor& input, const torch::Tensor& weight, const torch::Tensor& bias,
                               const torch::Tensor& running_mean, const torch::Tensor& running_var, double momentum,
                               double eps, const World& world);

@@ -14,11 +14,9 @@ struct DecoderNames {
   std::string final_norm = "model.norm";
   std::string head = "lm_head";
 
-  std::string before_attention = "input_layernorm",
-              after_attention;  // norms; the second is applied before the residual sum
+  std::string before_attention = "input_layernorm", after_attention;  // norms; the second precedes the sum
   std::string before_mlp = "post_attention_layernorm", after_mlp;
-  std::vector<std::string> qkv = {"self_attn.q_proj", "self_attn.k_proj",
-                                  "self_attn.v_proj"};  // or one name for all three
+  std::vector<std::string> qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};  // or one for all
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
   std::string attention_output = "self_attn.o_proj";
   std::vector<std::string> mlp_input = {"mlp.gate_proj", "mlp.up_proj"};  // or one name, if fused or not gated

@@ -19,9 +19,8 @@ struct Block8Search {
 
   // By bin; infinity means no border.
   alignas(64) std::array<float, 16> border{};
-  alignas(64)
-      std::array<std::int32_t, 16> power{};  // by bin: the power of numbers up to the border; larger numbers have the
-                                             // next power
+  alignas(64) std::array<std::int32_t, 16> power{};  // by bin: power of numbers up to the border; the power above the
+                                                     // border is one more
   // By power, each stored twice. The number of midpoints below x is min(highest, slope * x + offset), rounded to the
   // nearest integer. The result is not reliable if it lies more than 1/2 - 2 slack below the unrounded value.
   alignas(64) std::array<float, 16> slope{}, offset{}, highest{};

@@ -13,7 +13,8 @@ enum class ExitCode : int {
   stopped = 75,   // stopped on request after a checkpoint
 };
 
-/// An error that the user can understand and fix. The message gives the mistake, the place, the rule and the remedy.
+/// An error that the user can understand and fix. The message says what is wrong and where, what is allowed, and how to
+/// fix it.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::failure)

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Watches the parser and refuses deep nesting and duplicate keys early.
+/// Watches the parser and rejects deep nesting and duplicate keys early.
 class JsonGuard {
  public:
   JsonGuard(const std::string& path, int max_depth, std::size_t max_keys)

@@ -10,8 +10,8 @@ namespace zero {
 void log_to_standard_output();
 
 /// Calls `opening` before every line of the log and prints the returned text first, on the same stream. A program that
-/// leaves a line of its own unfinished can so end it. `opening` must not log. Pass nullptr to end this. Call it on rank
-/// 0 only.
+/// leaves a line of its own unfinished can end it this way. `opening` must not log. Pass nullptr to end this. Call it
+/// on rank 0 only.
 void open_log_lines_with(std::function<std::string()> opening);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// MemoryTracker: live and peak bytes of one rank, by category, as the CPU allocator hands them out.
+// MemoryTracker: live and peak bytes of one rank, by category, as counted by the CPU allocator.
 #include <array>
 #include <atomic>
 #include <cstdint>

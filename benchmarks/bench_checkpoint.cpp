@@ -1,5 +1,5 @@
-// zero_bench checkpoint: the time for which training waits for a checkpoint in the background. It compares a plain copy
-// of the same states and a synchronous checkpoint, in turns.
+// zero_bench checkpoint: the time for which training waits for a checkpoint in the background. It alternates between a
+// plain copy of the same states and a synchronous checkpoint.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -45,7 +45,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Moments that were written to: pages that nobody wrote to are read faster than others.
+/// Fills the moments, because pages that were never written are read faster than others.
 void touch_states(Engine& engine) {
   for (const auto& group : engine.groups())
     for (const auto& shard : group->states()) {

@@ -37,7 +37,7 @@ struct StepWork {
   std::function<void(EngineOptions&)> adjust;  // changes the engine's options last; may be empty
 };
 
-/// Seconds of one step on one rank, with collectives listed separately. They sum to the step's time, except for the
+/// The seconds of one step on one rank, with collectives listed separately. They sum to the step's time, except for the
 /// time to draw tokens.
 struct StepParts {
   double forward = 0, backward = 0, optimizer = 0;    // computation; `optimizer` includes the gradients' norm

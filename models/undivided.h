@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <optional>
 
-/// MKL's function, if LibTorch contains MKL: limits the number of threads for the calling thread (0: no limit). Returns
-/// the previous limit.
+/// A function of MKL, null if LibTorch does not contain MKL. It limits the number of threads for the calling thread (0:
+/// no limit). Returns the previous limit.
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {

@@ -81,8 +81,8 @@ struct ForwardContext {
   LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: terms are dropped. ChainPass sets its
                                // own.
   Communicator* context_ranks = nullptr;  // hold the batch's other tokens; null: none. ChainPass sets its own.
-  Communicator* tensor_ranks = nullptr;  // hold the other slices of weights; null: weights are not split. ChainPass
-                                         // sets its own.
+  Communicator* tensor_ranks = nullptr;   // hold the other slices of weights; null: weights are not split. ChainPass
+                                          // sets its own.
 };
 
 class Unit : public ParameterUnit {

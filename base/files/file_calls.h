@@ -1,7 +1,7 @@
 #pragma once
 // FileCalls: the system calls that look up, read and write files. They return the system's results (-1 and errno).
 // Tests replace them to count calls, make one fail, stop at one, or simulate a power cut. Look up files through
-// base/files/lookup.h, which tells an error from a missing file.
+// base/files/lookup.h, which distinguishes an error from a missing file.
 #include <sys/types.h>
 
 #include <cerrno>

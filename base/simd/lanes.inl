@@ -93,7 +93,8 @@ HWY_INLINE void store(D, Vector<D> x, float* to) {
   hn::StoreU(hn::DemoteTo(narrow, x), narrow, to);
 }
 
-/// Stores past the caches, to a place that is aligned to a whole vector. hwy::FlushStream() must follow the last store.
+/// Stores that bypass the caches. The address must be aligned to a whole vector. hwy::FlushStream() must follow the
+/// last store.
 template <class D>
 HWY_INLINE void stream(D d, Vector<D> x, hn::TFromD<D>* to) {
   hn::Stream(x, d, to);

@@ -1,6 +1,6 @@
 #pragma once
-// The processors that Highway (github.com/google/highway) compiles the CPU's kernels for: AVX2 and AVX-512 on x86-64,
-// NEON on ARM. Include this before any header of Highway's.
+// The targets for which Highway (github.com/google/highway) compiles CPU kernels: AVX2 and AVX-512 on x86-64, NEON on
+// ARM. Include this before any header of Highway's.
 //
 // A file of kernels is compiled once per target. HWY_DYNAMIC_DISPATCH calls the version for the best target of this
 // machine:

@@ -101,8 +101,8 @@ struct Job::Impl {
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
 };
 
-/// All ranks learn every outcome. A failing rank does not wait long: others may be in a collective that it will never
-/// join.
+/// All ranks receive every rank's outcome. A failing rank does not wait long: others may be in a collective that it
+/// will never join.
 int Job::Impl::end(Outcome own) {
   if (own.is_foreign) own.message += explanation;
   const std::vector<OutcomeRecord> records = all_gather_outcomes(own);

@@ -1,5 +1,5 @@
 #pragma once
-// AttentionHalf: norm, queries, keys and values, attention, output, norm.
+// AttentionHalf: a norm, the products for queries, keys and values, attention, the output product, and a norm.
 #include <memory>
 
 #include "models/decoder/decoder_half.h"

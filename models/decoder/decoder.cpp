@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-/// The embedding or the head, cut by tokens of the vocabulary.
+/// The embedding or the head, split by tokens of the vocabulary.
 TensorSpec vocabulary_matrix(const std::string& module, const ModelConfig& config, SlicePlace place) {
   return slice_of({module + ".weight", {config.vocab_size, config.hidden_size}}, 0, {config.vocab_size}, place);
 }

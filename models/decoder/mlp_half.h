@@ -1,5 +1,5 @@
 #pragma once
-// MlpHalf: norm, gate and up, activation, down, norm.
+// MlpHalf: a norm, the gate and up products, the activation, the down product, and a norm.
 #include "models/decoder/decoder_half.h"
 #include "models/decoder/half_ends.h"
 

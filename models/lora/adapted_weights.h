@@ -27,7 +27,7 @@ class AdaptedWeights : public WeightSource {
   std::shared_ptr<const AdapterContents> adapter_;
 };
 
-/// The weights of a freshly adapted model: new adapters, drawn from a seed, over a base. With DoRA, magnitudes start as
+/// The weights of a model with new adapters, which are drawn from a seed, over a base. With DoRA, magnitudes start as
 /// the norms of the base's rows.
 class FreshAdapter : public WeightSource {
  public:

@@ -27,7 +27,7 @@ struct LossChunk {
   at::Tensor targets;               // [n] int64
   at::Tensor places;                // the trained tokens' indices among the batch's B T; undefined: all tokens
   std::int64_t begin = 0;           // index of the first of the n in `places`
-  at::Tensor weights = {};          // [B, T], from the verdict; undefined in the first pass
+  at::Tensor weights = {};          // [B, T], from LossVerdict; undefined in the first pass
   VocabularySlice vocabulary = {};  // if divided, the logits cover only part of the vocabulary
 
   /// Selects these tokens' entries: [n] from a tensor [B, T], or [n, k] from [B, T, k].
@@ -40,7 +40,7 @@ struct LossPart {
   at::Tensor figures;  // [k] metrics, in the order of figures(); undefined if there are none
 };
 
-/// The result of a loss that looks twice, for all tokens of a batch.
+/// The result of a loss that needs two passes (looks_twice), for all tokens of a batch.
 struct LossVerdict {
   at::Tensor value;    // []: the loss
   at::Tensor weights;  // [B, T]: multiplies the gradient of each token's value
@@ -80,7 +80,7 @@ class Loss {
   /// into one chunk, its logits are kept instead.
   virtual bool looks_twice() const { return false; }
   /// Computes the loss of a batch of at least one row from the values [B, T] of all tokens, which are 0 for untrained
-  /// tokens. Only a loss that looks twice implements it.
+  /// tokens. Only a loss for which looks_twice() is true implements it.
   virtual LossVerdict judge(const at::Tensor& values, const Batch& batch) const;
 };
 

@@ -71,15 +71,15 @@ void multiply(at::Tensor& gradient, const at::Tensor& factor) {
   gradient.mul_(factor);
 }
 
-/// The rows under the norm; `rstd` is empty where there is none.
+/// The rows after the norm. `rstd` is empty if there is no norm.
 RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps) {
   return norm.defined() ? rms_norm(rows, norm, eps)
                         : RmsNormed{rows, at::empty({0}, rows.options().dtype(at::toOpMathType(rows.scalar_type())))};
 }
 
-/// How the trained tokens of a batch come from the rows that this rank has. One rank takes them out and norms them. If
-/// ranks of the tensor axis share the tokens, each norms its own, all are gathered, and then the trained ones are taken
-/// out. On a context axis all of this is about the rank's part of the batch.
+/// How to get a batch's trained tokens from this rank's rows. A single rank selects and normalises them. If ranks of
+/// the tensor axis share the tokens, each normalises its own, all are gathered, and then the trained ones are selected.
+/// On a context axis this applies to the rank's part of the batch.
 struct TrainedRows {
   TokenSplit split;
   at::Tensor kept;  // [n], their places in the part; undefined: all

@@ -27,8 +27,8 @@ struct HeadWeights {
 /// wait.
 ///
 /// If the trained tokens fit into one chunk, its logits' gradient is kept for the backward pass. With several chunks,
-/// each chunk's backward runs at once, and the output matrix's gradient is summed in fp32. For a loss that looks twice,
-/// several chunks are multiplied twice.
+/// each chunk's backward runs at once, and the output matrix's gradient is summed in fp32. If the loss needs two passes
+/// (Loss::looks_twice), several chunks are multiplied twice.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
 /// Computes -log p(target) of every token, [B, T] in fp32 (fp64 for fp64), or 0 for untrained tokens. There is no

@@ -51,14 +51,14 @@ std::vector<std::int64_t> result_shape(const LinearInput& input, const at::Tenso
   return shape;
 }
 
-/// The product's terms beside the tensors of autograd.
+/// The product's settings that are not autograd tensors.
 struct LinearTerms {
   const LinearInput& input;
   const std::vector<LowRank>& adapters;
   bool beside = false;  // x is a result too
 };
 
-// The adapters' tensors are arguments of the function, their settings travel beside them.
+// The adapters' tensors are arguments of the function. Their settings are passed separately.
 constexpr int tensors_per_adapter = 3;
 
 variable_list tensors_of(const std::vector<LowRank>& adapters) {
@@ -100,7 +100,8 @@ struct SavedTerms : torch::CustomClassHolder {
   }
 };
 
-/// dy^T z; or none, where the weight's leaf has a place for its gradient: it has been added there.
+/// Returns dy^T z. If the weight's leaf has an open GradientPlace, adds the gradient there and returns an undefined
+/// tensor.
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& z) {
   GradientPlace* place = GradientPlace::open_on(weight);
   if (!place) return matrix_product(dy.t(), z);

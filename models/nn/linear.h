@@ -1,8 +1,8 @@
 #pragma once
-// Linear: every matrix product with a block's weights goes through this one function. It includes the operation before
-// the product (a norm, SwiGLU) and after it (the residual). Only the input of the whole is saved for the backward pass,
-// which recomputes the intermediate values. That costs one pass over memory and saves an activation. If memory allows,
-// they can be kept instead (LinearInput::keep).
+// Linear: every matrix product with a block's weights goes through this one function. The function includes the
+// operation before the product (a norm, SwiGLU) and the one after it (adding the residual). Only the input of the first
+// operation is saved for the backward pass, which recomputes intermediate values. That costs one pass over memory and
+// saves an activation. If memory allows, they can be kept instead (LinearInput::keep).
 #include <ATen/core/Tensor.h>
 
 #include <vector>

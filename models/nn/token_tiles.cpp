@@ -47,7 +47,7 @@ class GradientSum {
   at::ScalarType type_ = at::kFloat;
 };
 
-// The trainable leaves come as a TensorList: autograd does not look into a std::vector argument.
+// The trainable leaves are passed as a TensorList, because autograd does not look into a std::vector argument.
 struct ByTiles : torch::autograd::Function<ByTiles> {
   static Variable forward(AutogradContext* context, const Variable& x, at::TensorList trainable,
                           const TilesPointer& held) {

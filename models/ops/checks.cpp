@@ -52,7 +52,7 @@ class Arguments {
     if (!holds) [[unlikely]]
       refuse(text(name, " is ", value, ", and must be ", rule));
   }
-  /// Requires a dense tensor of these types and shape, on the device of `beside`.
+  /// Requires a dense tensor of one of these types and of this shape, on the same device as `beside`.
   void tensor(const char* name, const at::Tensor& t, Types types, at::IntArrayRef shape,
               const at::Tensor& beside) const {
     if (!is(t, types, shape) || t.device() != beside.device()) [[unlikely]]

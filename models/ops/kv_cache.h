@@ -27,8 +27,8 @@ class KvCache {
   /// so far.
   KeysValues append(std::int64_t layer, const at::Tensor& k, const at::Tensor& v);
 
-  /// The mask of columns that the pass's tokens attend to: [B, 1, T, columns so far] bool. With a `window` (0: none)
-  /// only the nearest positions count. Undefined if the tokens attend to all columns (one token per row and no
+  /// The mask of the columns to which the pass's tokens attend: [B, 1, T, columns so far] bool. With a `window` (0:
+  /// none) only the nearest positions count. Undefined if the tokens attend to all columns (one token per row and no
   /// padding).
   at::Tensor mask(std::int64_t window = 0) const;
 

@@ -50,7 +50,7 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
   return {dx, sums[0].to(weight.scalar_type(), false, parts > 1)};
 }
 
-/// The gradient of x plus `beside`.
+/// Returns the gradient of x plus `beside`.
 TensorPair joined(TensorPair gradients, const std::optional<at::Tensor>& beside) {
   if (beside) std::get<0>(gradients).add_(*beside);
   return gradients;

@@ -93,7 +93,7 @@ void add_named(const json& config, const std::vector<const char*>& lists, const 
       for (const json& token : config[list]) add(token);
 }
 
-/// The older files, where tokenizer_config.json does not list the tokens.
+/// Reads the older files, if tokenizer_config.json does not list the tokens.
 void read_older(const std::filesystem::path& folder, Tokens& tokens, std::vector<AddedToken>& named) {
   const std::string map_path = folder / "special_tokens_map.json", path = folder / "added_tokens.json",
                     list_path = folder / "tokenizer.json";

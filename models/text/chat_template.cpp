@@ -36,7 +36,8 @@ void require_turns(const std::vector<Message>& messages, const std::string& name
   }
 }
 
-// A ChatML source with its default system message cut out, and that message: words, not an expression that makes them.
+// A ChatML source without its default system message, and that message, which must be literal text and not an
+// expression.
 std::pair<std::string, std::string> without_system(const std::string& canonical) {
   const std::size_t open = canonical.find(system_open);
   const std::size_t close = open == std::string::npos ? open : canonical.find(system_close, open);

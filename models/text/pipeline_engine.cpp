@@ -46,7 +46,7 @@ class PipelineStream : public IdStream {
 
  private:
   std::string text() const { return pipeline_->decode(ids_, true); }
-  /// How much of the text was given already, in whole characters.
+  /// How much of the text has already been returned, in whole characters.
   std::size_t common(const std::string& now) const {
     const auto [end, unused] = std::mismatch(now.begin(), now.end(), given_.begin(), given_.end());
     auto same = static_cast<std::size_t>(end - now.begin());

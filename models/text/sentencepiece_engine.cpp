@@ -90,7 +90,7 @@ class PieceStream : public IdStream {
 };
 
 /// BPE merges only characters that some piece holds next to each other. The text may therefore be cut between two
-/// characters if no piece holds them together, and if the normalizer looks at every character alone.
+/// characters if no piece contains both in a row, and if the normalizer treats every character separately.
 void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
   const bool local = info.model_type == 2 && info.character_map.empty() && !info.remove_extra_whitespaces &&
                      info.escape_whitespaces && !info.whitespace_as_suffix;
@@ -114,7 +114,7 @@ void SentencePieceEngine::encode_plain(const Processor& processor, std::string_v
   ids.insert(ids.end(), some.begin(), some.end());
 }
 
-/// The first place from `from` on where the text may be cut; its end when there is none.
+/// The first position at or after `from` where the text may be cut, or its end if there is none.
 std::size_t SentencePieceEngine::next_cut(std::string_view text, std::size_t from) const {
   for (std::size_t i = std::max<std::size_t>(from, 1); i < text.size(); ++i) {
     if (cut_at_newline_ && text[i] == '\n') return i;
@@ -206,7 +206,7 @@ void SentencePieceEngine::add_tokens(TokenizerFolder told, const TokenizerModelI
   for (auto& [id, token] : tokens) facts_.added.push_back(std::move(token));
 }
 
-/// The id of BOS or EOS: what the folder names, else the model's own.
+/// The id of BOS or EOS: the one that the folder names, otherwise the model's.
 std::optional<std::int32_t> SentencePieceEngine::mark(const std::optional<std::string>& name, int otherwise,
                                                       const std::string& home) const {
   if (!name) return otherwise < 0 ? std::nullopt : std::optional<std::int32_t>(otherwise);

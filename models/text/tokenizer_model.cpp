@@ -45,7 +45,7 @@ class MessageReader {
     return true;
   }
 
-  /// The field's value. A value of another kind is refused: SentencePiece would pass over it and keep an earlier one.
+  /// The field's value. A value of the wrong kind throws: SentencePiece would ignore it and keep an earlier value.
   std::uint64_t value() const { return expect(0), value_; }
   std::string_view bytes() const { return expect(2), bytes_; }
   float real() const {

@@ -1,6 +1,6 @@
 #pragma once
 // GgufFile: a GGUF file of version 2 or 3, little-endian (ggml, docs/gguf.md): its metadata, its tensors, and their
-// bytes on request. It enforces all rules of the format, with caps on the cost of a hostile head. Does not include
+// bytes on request. It enforces all rules of the format, and limits the cost of a hostile header. Does not include
 // LibTorch.
 #include <cstdint>
 #include <map>

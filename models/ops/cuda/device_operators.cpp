@@ -32,7 +32,7 @@ bool in_vectors(const at::Tensor& tensor) {
 /// Rows for SwiGLU: contiguous, made of whole 16-byte chunks; they hold two of its vectors.
 bool takes_rows(const at::Tensor& rows) { return takes_type(rows) && in_vectors(rows) && rows.size(-1) % 16 == 0; }
 
-/// True if a kernel that takes these rows can read the gradient too.
+/// True if a kernel that supports these rows can also read the gradient.
 bool takes_beside(const at::Tensor& rows, const at::Tensor& dy) {
   return in_vectors(dy) && dy.scalar_type() == rows.scalar_type();
 }

@@ -89,7 +89,7 @@ class LossSearch {
       refuse_loss(text("\"tools\": the ", key, " of tool ", mark.number + 1));
   }
 
-  /// Whether the template leaves out a mark where its message is the last one, too.
+  /// True if the template also omits a mark when its message is the last one.
   bool is_missing_at_the_end(const TextMarks& marks, const Mark& mark) {
     if (mark.number + 1 == messages_.size()) return true;
     if (last_ != mark.number) {

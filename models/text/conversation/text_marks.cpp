@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view mark_begin = "zq", mark_end = "mark";  // a number between them
 constexpr std::size_t most_thoughts = 100;                        // that are marked in one text
 
-/// Tags behind which a template may cut a content in two.
+/// Tags after which a template may split a content.
 constexpr std::array<std::string_view, 7> thought_tags{"<think>", "<thinking>",           "<thought>",   "<reasoning>",
                                                        "[THINK]", "<|begin_of_thought|>", "<seed:think>"};
 
@@ -35,7 +35,7 @@ std::size_t opening_tags(std::string_view text) {
   }
 }
 
-/// Returns the place where the text's closing tag begins, or the text's end if it has none.
+/// Returns the position of the text's closing tag, or the text's end if there is none.
 std::size_t closing_tag(std::string_view text) {
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   if (last == text.npos || (text[last] != '>' && text[last] != ']')) return text.size();

@@ -69,7 +69,7 @@ std::size_t cut_character(std::string_view text) {
   return utf8_length(static_cast<unsigned char>(text[text.size() - 1 - held])) > held + 1 ? held + 1 : 0;
 }
 
-/// Spans of bytes, which hold whole characters, as spans of code points.
+/// Converts byte spans, which cover whole characters, to spans of code points.
 std::vector<TextSpan> in_characters(std::string_view text, std::vector<TextSpan> spans) {
   std::vector<std::uint32_t> before(text.size() + 1);  // characters that begin before a byte
   for (std::size_t at = 0; at < text.size(); ++at) before[at + 1] = before[at] + (utf8_continues(text[at]) ? 0 : 1);
@@ -234,7 +234,7 @@ std::vector<std::int32_t> TextPipeline::encode_part(std::string_view text, bool 
   return state_->encode(text, inside);
 }
 
-/// Whether a cut changes no id of the characters that are at most `reach` bytes away.
+/// True if a cut does not change the ids of characters up to `reach` bytes away.
 bool TextPipeline::State::can_cut(std::string_view text, std::size_t at, std::size_t reach) const {
   std::size_t begin = at - std::min(at, reach), end = std::min(text.size(), at + reach);
   while (begin < at && utf8_continues(text[begin])) ++begin;

@@ -101,7 +101,8 @@ class Lexer {
     pass(open);
   }
 
-  /// Behind "-%}", "+%}" or "%}" at `at`, with the blanks that it takes; npos where there is none.
+  /// Returns the position after "-%}", "+%}" or "%}" at `at` and the blanks that it strips. Returns npos if there is
+  /// none.
   std::size_t block_close(std::size_t at, std::string_view mark) const {
     const std::string_view text = rest_.substr(at);
     if (text.starts_with('-') && text.substr(1).starts_with(mark)) return after_space(at + 1 + mark.size());

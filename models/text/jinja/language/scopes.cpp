@@ -52,7 +52,7 @@ class Scope {
     return define(name, {});
   }
 
-  /// Names that the branches of a condition set may be set afterwards. Until then such a name has its outer meaning.
+  /// Names that the branches of a condition set may be set afterwards. Until then the name has its outer meaning.
   void join(const std::vector<Scope>& branches) {
     std::set<std::string> set_in_some;
     for (const Scope& branch : branches) set_in_some.insert(branch.set_.begin(), branch.set_.end());
@@ -163,7 +163,7 @@ void see(Scope& scope, const Block& block) {
   for (const Statement* statement : block) see(scope, *statement);
 }
 
-/// Second look: gives every name its slot.
+/// Second pass: assigns a slot to every name.
 class Resolver {
  public:
   struct Where {

@@ -22,7 +22,7 @@ Value nothing(Runtime& runtime, const Value& subject, const Value& key) {
                                              " has no element ", repr(key)));
 }
 
-/// Item of a list, tuple, range or string; missing where there is none.
+/// An item of a list, tuple, range or string. Returns a missing value if there is none.
 Value element(Runtime& runtime, const Value& subject, std::int64_t index) {
   const bool is_text = subject.is(Kind::string);
   const auto length = static_cast<std::int64_t>(is_text ? subject.text().length : subject.items().size());

@@ -12,7 +12,7 @@
 namespace zero::jinja {
 namespace {
 
-/// Gives what a function gives, until that gives nothing.
+/// Yields a function's results until the function returns nothing.
 struct Lazy : Generator {
   Lazy(Budget* budget, const Value& source, std::function<std::optional<Value>()> step)
       : Generator(budget, source), step(std::move(step)) {}

@@ -20,7 +20,7 @@
 namespace zero::jinja {
 namespace {
 
-/// str() of what is no string, which stays as it is.
+/// str() of the value. A string is returned unchanged.
 Value soft_text(Runtime& runtime, const Value& value) {
   return value.is(Kind::string) ? value : make_string(runtime.budget, to_text(value));
 }

@@ -101,7 +101,7 @@ Value strip(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return text.size() == self.utf8().size() ? self : same_kind(runtime, self, std::string(text));
 }
 
-/// Length of the affix that the text begins or ends with; nothing where it does not.
+/// The length of the affix with which the text begins or ends. Returns nothing if there is no such affix.
 template <bool Front>
 bool has_affix(const Value& self, const Value& affix) {
   if (!affix.is(Kind::string)) fail("startswith and endswith want a str or a tuple of str");

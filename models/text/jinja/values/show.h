@@ -7,7 +7,7 @@
 
 namespace zero::jinja {
 
-/// Fails for values whose text would show an address: generators, functions.
+/// Fails for generators and functions, whose text in Python contains an address.
 std::string to_text(const Value& value);
 std::string repr(const Value& value);
 std::string repr(std::string_view string);

@@ -67,7 +67,7 @@ void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream)
   });
 }
 
-/// The states of one tensor as they are stored, master weights in fp32 or a remainder of them.
+/// The states of one tensor as they are stored. Master weights are in fp32, or only their remainder is stored.
 StateShard stored(const Optimizer& optimizer, std::int64_t n, const StateStorage& storage) {
   std::vector<StateSpec> specs = stored_states(optimizer, at::kFloat, storage);
   specs.insert(specs.begin(), storage.split_master ? StateSpec{"remainder", at::kShort} : StateSpec{"master"});

@@ -1,5 +1,5 @@
-// Vectors of fp32 or fp64 from and to memory in any floating type. For files of kernels (base/simd/targets.h); included
-// once per target, so the guard toggles.
+// Loads vectors of fp32 or fp64 from memory in any floating type, and stores them. For files of kernels
+// (base/simd/targets.h); included once per target, so the guard toggles.
 #if defined(ZERO_BASE_SIMD_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ZERO_BASE_SIMD_LANES_INL
 #undef ZERO_BASE_SIMD_LANES_INL

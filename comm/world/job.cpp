@@ -153,7 +153,7 @@ void Job::Impl::terminate() {
   job->leave_program(job->end(outcome));
 }
 
-// A program that started MPI does not reach its end. If it has other ranks, they are ended too.
+// A program that started MPI does not reach its end. If the program has other ranks, they are ended too.
 void Job::Impl::leave_program(int code) {
   int all = 0, over = 0;
   MPI_Finalized(&over);

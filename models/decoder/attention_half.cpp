@@ -25,7 +25,7 @@ std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
   return turns ? std::int64_t(double(c.head_dim) * c.rotary_share) : c.head_dim;
 }
 
-/// The heads that ranks of the context axis take.
+/// The heads that each rank of the context axis computes.
 struct DealtHeads {
   std::vector<AttentionShape> shapes;  // by rank
   RankColumns inputs, outputs;         // columns of qkv, and of attention's output

@@ -69,7 +69,7 @@ at::Tensor widened(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
   return sum;
 }
 
-// On Meta the first block shows the memory of all.
+// On the meta device the first block suffices to measure memory.
 void widened_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   for (std::int64_t row = 0; row < a.size(0); row += side)
     for (std::int64_t column = 0; column < b.size(1); column += side) {

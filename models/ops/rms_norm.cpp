@@ -22,7 +22,7 @@ kernels::RmsNormRows<T> rows_from(const at::Tensor& x, const at::Tensor& weight,
 }
 
 /// The weight's gradient is summed over parts of the rows, whose number depends on the size alone, then over parts in
-/// order. So the number of threads changes no bit.
+/// order. The result therefore has the same bits for any number of threads.
 template <class T>
 TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                          bool want_weight) {

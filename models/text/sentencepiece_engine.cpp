@@ -1,4 +1,4 @@
-// Tokenizer by a SentencePiece model.
+// The TokenizerEngine for a SentencePiece model.
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
@@ -89,8 +89,8 @@ class PieceStream : public IdStream {
   std::string held_;
 };
 
-/// BPE merges only characters that some piece holds next to each other. The text may therefore be cut between two
-/// characters if no piece contains both in a row, and if the normalizer treats every character separately.
+/// BPE merges only characters that are adjacent in some piece. The text may therefore be cut between two characters if
+/// no piece contains both in a row, and if the normalizer treats every character separately.
 void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
   const bool local = info.model_type == 2 && info.character_map.empty() && !info.remove_extra_whitespaces &&
                      info.escape_whitespaces && !info.whitespace_as_suffix;
@@ -99,7 +99,7 @@ void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
     const std::string_view piece = start_->IdToPiece(static_cast<int>(id));
     if (piece.find('\n') != std::string_view::npos && piece.size() > 1) cut_at_newline_ = false;
     if (piece.find(' ') != std::string_view::npos) cut_at_space_ = false;  // of a user-defined piece
-    // a space mark behind anything but space marks
+    // a space mark after anything but space marks
     std::size_t place = 0;
     while (piece.substr(place).starts_with(space_mark)) place += space_mark.size();
     if (piece.find(space_mark, place) != std::string_view::npos) cut_at_space_ = false;
@@ -118,7 +118,7 @@ void SentencePieceEngine::encode_plain(const Processor& processor, std::string_v
 std::size_t SentencePieceEngine::next_cut(std::string_view text, std::size_t from) const {
   for (std::size_t i = std::max<std::size_t>(from, 1); i < text.size(); ++i) {
     if (cut_at_newline_ && text[i] == '\n') return i;
-    // behind an ASCII character, so that the bytes on both sides are characters by themselves whatever came before
+    // after an ASCII character, so that the text on both sides is valid whatever precedes it
     if (cut_at_space_ && text[i] == ' ' && text[i - 1] > ' ' && text[i - 1] < 0x7F) return i;
   }
   return text.size();

@@ -145,7 +145,8 @@ const char* TokenizerModelInfo::beside_merges() const {
 }
 
 std::string without_dummy_prefix(std::string content) {
-  // A message that stands twice is merged, the last value of a field wins: normalizer_spec { add_dummy_prefix: false }
+  // If a message occurs twice, the two are merged and the last value of a field wins: normalizer_spec {
+  // add_dummy_prefix: false }
   return content.append("\x1A\x02\x18\x00", 4);
 }
 

@@ -142,7 +142,7 @@ class Block8Lanes {
   }
 
   static HWY_INLINE void store(const Vec (&count)[4], std::uint8_t* codes) {
-    // Makes bytes of the numbers: first within a lane, then of four lanes, then of the vector.
+    // Packs the numbers into bytes: first within a lane, then across four lanes, then across the vector.
     const D d;
     const U words;
     const hn::Repartition<std::uint8_t, D> bytes;

@@ -131,7 +131,7 @@ __device__ int whole_packs(const CrossEntropyJob& job) {
   return aligned ? job.vocabulary / Pack<T>::size : 0;
 }
 
-/// Overwrites a row's logits by scale * (softmax - onehot).
+/// Overwrites a row's logits with scale * (softmax - onehot).
 template <class T>
 __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64_t target, float lse) {
   const float scale = target < 0 ? 0.0f : job.scale[std::int64_t(blockIdx.x) * job.scale_step];

@@ -35,8 +35,8 @@ HWY_INLINE V by_part(F f, const Vs&... v) {
   return out;
 }
 
-// Stands behind the parameters of a lambda. It is compiled for the target, and always inlined: a call would load
-// constants anew.
+// Goes after the parameters of a lambda. The lambda is compiled for the target and always inlined, since a call would
+// reload constants.
 #undef ZERO_LAMBDA
 #define ZERO_LAMBDA HWY_ATTR __attribute__((always_inline))
 #undef ZERO_BY_PART

@@ -69,8 +69,8 @@ void take_final_eos(std::string& first, std::string_view eos) {
   if (!eos.empty() && first.ends_with(eos)) first.resize(first.size() - eos.size());
 }
 
-/// Returns the span from `begin` to the end of an answer that stands there word for word, with its mark behind it;
-/// otherwise none. Qwen 3's template writes the last answer of a text with (empty) thoughts, and the same answer
+/// If the answer is at `begin` word for word, followed by the text that ends it, returns the span to the end. Otherwise
+/// returns nothing. Qwen 3's template writes the last answer of a text with (empty) thoughts, and the same answer
 /// without them if more follows.
 std::optional<TextSpan> span_of_words(const Talk& talk, const std::string& content, const std::string& whole,
                                       std::size_t begin) {

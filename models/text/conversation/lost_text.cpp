@@ -151,7 +151,7 @@ class LossSearch {
     refuse_loss(what, role == "system" ? "put it into the first question" : "take it out of the data");
   }
 
-  /// Whether the message would be written if all contents were lists of parts. A list that is written as one is not.
+  /// True if the message would be written if all contents were lists of parts. A list that is written as one is not.
   bool writes_parts(std::size_t number) const {
     Json parts = request_;
     for (Json& message : parts["messages"])

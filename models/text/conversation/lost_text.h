@@ -17,7 +17,7 @@ bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_j
 /// Throws InputError if the template drops any of these:
 /// - all or part of a content, or thoughts;
 /// - a call, its name or its arguments;
-/// - the name, description or parameters of a tool; variables.
+/// - the name, description or parameters of a tool, or variables.
 ///
 /// Templates omit earlier answers, and above all their thoughts, on purpose. An answer therefore counts as written if
 /// the template writes it when nothing follows. If `prompt` is set, answers are not checked. If the template rejects

@@ -24,7 +24,7 @@ constexpr std::size_t most_thoughts = 100;                        // that are ma
 constexpr std::array<std::string_view, 7> thought_tags{"<think>", "<thinking>",           "<thought>",   "<reasoning>",
                                                        "[THINK]", "<|begin_of_thought|>", "<seed:think>"};
 
-/// The length of the tags that a text begins with, white space before each included; 0: none.
+/// The length of the tags with which a text begins, including white space before each. 0 if there are none.
 std::size_t opening_tags(std::string_view text) {
   for (std::size_t length = 0;;) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n", length);
@@ -43,7 +43,7 @@ std::size_t closing_tag(std::string_view text) {
   return begin == text.npos || text[begin] == ' ' || text[begin] == '\n' ? text.size() : begin;
 }
 
-/// Returns the places of marks in a text. Thoughts that hold nothing need none.
+/// Returns the places of marks in a text. Empty thoughts need no mark.
 std::set<std::size_t> places_in(std::string_view text) {
   const std::size_t first = opening_tags(text);
   std::set<std::size_t> places{first, std::max(closing_tag(text), first)};
@@ -69,7 +69,7 @@ void TextMarks::mark_message(Json& message, std::size_t number) {
   for (std::size_t call = 0; call < functions.size(); ++call) mark_call(*functions[call], number, call);
 }
 
-/// Arguments that hold nothing need no mark.
+/// Empty arguments need no mark.
 void TextMarks::mark_call(Json& function, std::size_t number, std::size_t call) {
   const Mark mark{MarkedPart::call, number, call};
   bool marked = mark_name(function, mark);

@@ -60,7 +60,7 @@ class Parser {
     return &statement;
   }
 
-  /// The body behind a statement's head.
+  /// Parses the body that follows a statement's head.
   Block body(const Names& ends) {
     tokens_.skip_symbol(":");
     tokens_.expect(Token::Kind::block_end, "end of statement block");

@@ -19,7 +19,7 @@ struct Room {
   int slots = 0;
 };
 
-/// The names of one scope, as far as they have been seen. Copies for the branches of a condition share their slots.
+/// The names of one scope that have been seen so far. Copies for the branches of a condition share their slots.
 class Scope {
  public:
   Scope(const Scope* parent, Room* room)
@@ -96,7 +96,7 @@ class Scope {
   std::set<std::string> set_;
 };
 
-/// First look: which names a scope uses and sets. Scopes inside are looked at when they are entered.
+/// First pass: finds the names that a scope uses and sets. Inner scopes are analysed when they are entered.
 void see(Scope& scope, const Block& block);
 
 void see(Scope& scope, const Expression* expression) {

@@ -60,7 +60,7 @@ std::optional<std::int64_t> bound(const Value& value) {
   return value.integer();
 }
 
-/// The places that begin:end:step names, as Python adjusts them.
+/// The indices that begin:end:step selects, adjusted as in Python.
 std::vector<std::size_t> places(Runtime& runtime, std::int64_t length, const Value& begin, const Value& end,
                                 const Value& step) {
   const std::int64_t stride = bound(step).value_or(1);

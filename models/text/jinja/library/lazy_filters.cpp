@@ -39,7 +39,7 @@ Value lazy(Runtime& runtime, const Value& source, const Arguments& arguments,
   return Value(Kind::generator, std::move(made));
 }
 
-/// An iterator that begins when it is first asked, as Python's generators do.
+/// An iterator that starts at the first request, like Python's generators.
 class LateIterator {
  public:
   explicit LateIterator(Value source) : source_(std::move(source)) {}

@@ -40,7 +40,7 @@ bool is_letter_or_number(char32_t code) {
   return is_alphabetic(code) || is_decimal(code) || is_digit_character(code) || is_numeric_character(code);
 }
 
-/// Whether there are cased characters, and all of them are of one case.
+/// True if there are cased characters and all of them have the same case.
 template <bool (*Wanted)(char32_t), bool (*Other)(char32_t)>
 Value has_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Given none("the method", arguments, {});

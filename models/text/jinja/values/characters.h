@@ -19,7 +19,7 @@ std::string_view strip_set(std::string_view text, std::string_view set, bool fro
 std::size_t byte_of(std::string_view text, std::size_t character);
 
 std::string upper_case(std::string_view text);
-std::string lower_case_of(std::string_view text);  // with Greek's final sigma
+std::string lower_case_of(std::string_view text);  // handles Greek's final sigma
 std::string fold_case(std::string_view text);
 std::string title_case(std::string_view text);  // str.title: each run of letters begins with a capital
 std::string capitalized(std::string_view text);

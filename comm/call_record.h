@@ -67,7 +67,7 @@ struct CallRecord {
   CollectiveKind kind = CollectiveKind::barrier;
   std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter; all_to_all:
                                     // the elements that this rank sends, also to itself
-  at::ScalarType type = at::kByte;  // of the data that travels
+  at::ScalarType type = at::kByte;  // of the data sent
   int peer = -1;                    // root of a broadcast, or the other rank of a send or recv
   CallTag tag;
   UnitName name;  // of tag.unit in the communicator's CallNames; if empty, messages use the number

@@ -33,7 +33,7 @@ class MpiGroup : public Communicator {
 
   std::shared_ptr<PointToPoint> messages_;
   MpiOptions options_;
-  std::vector<at::Tensor> sent_;  // on their way
+  std::vector<at::Tensor> sent_;  // still in flight
   TorchMemory memory_;
   MpiFailures failures_;
 };

@@ -35,12 +35,12 @@ struct GgufArchitecture {
   bool any_head_dim = true;        // otherwise head_dim is hidden_size / num_attention_heads
   bool frequency_factors = false;  // rope_type "llama3", stored as rope_freqs.weight
   bool long_factors = false;       // rope_type "longrope", stored as rope_factors_long.weight and _short
-  bool partial_rotary = false;     // heads may rotate in part
+  bool partial_rotary = false;     // heads may rotate only some of their dimensions
   bool local_layers = false;       // all layers but every n-th have a window and their own rope
   bool told_window = false;        // files declare a window that llama.cpp does not apply
   std::int64_t plain_step = 0;     // every n-th layer does not rotate; 0: all do
   std::int64_t wide_scale_at = 0;  // with this many layers, scores are divided by sqrt(hidden_size / heads)
-  bool needs_head = false;         // a tied head is written too
+  bool needs_head = false;         // a tied head is written to the file too
   GgufFieldNames fields = {};
   std::string fixed = {};  // JSON object: values required in config.json that GGUF files do not state
 };

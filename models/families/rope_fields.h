@@ -20,7 +20,7 @@ struct RopeRules {
   /// absent
   std::int64_t original_max_position_embeddings = 0;
   bool old_names_of_longrope = false;  // "su" and "yarn" mean "longrope" (Phi-3)
-  bool partial = false;                // heads may rotate in part
+  bool partial = false;                // heads may rotate only some of their dimensions
 };
 
 /// Reads the rope fields that apply to all layers. `found` holds the family's defaults. Throws InputError for an

@@ -14,7 +14,7 @@ namespace zero {
 
 struct GgufTensor {
   std::string name;
-  std::vector<std::int64_t> shape;  // rows first, as elsewhere here; the file has the order reversed
+  std::vector<std::int64_t> shape;  // rows first, as everywhere in this project; the file reverses the order
   GgmlType type = GgmlType::f32;
 };
 

@@ -87,7 +87,7 @@ signature::table_rows table_rows;
 signature::attention attention;
 
 struct AttendOptions {
-  bool causal = true;  // if there is no mask
+  bool causal = true;  // used if there is no mask
   double scale = 0;    // as in AttentionShape
 };
 /// Calls LibTorch's attention on rotated q, k and v, each [B, heads, T, head_dim]. Returns [B, T, heads * head_dim].

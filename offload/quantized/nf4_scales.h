@@ -8,7 +8,7 @@
 
 namespace zero {
 
-inline constexpr std::int64_t nf4_scale_group = 256;  // blocks
+inline constexpr std::int64_t nf4_scale_group = 256;  // blocks per group
 
 /// The values that a group shares. Every group carries its tensor's mean, so a part of a tensor can be read by itself.
 struct Nf4ScaleHeader {

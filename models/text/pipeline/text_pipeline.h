@@ -53,7 +53,7 @@ class TextPipeline {
   const std::vector<std::int32_t>& opening() const;   // the post-processor's ids before a text
   const std::vector<std::int32_t>& closing() const;   // the post-processor's ids after a text
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  const std::vector<AddedToken>& added_tokens() const;  // by id
+  const std::vector<AddedToken>& added_tokens() const;  // ordered by id
   std::optional<std::int32_t> bos() const;              // of tokenizer_config.json
   std::optional<std::int32_t> eos() const;
   /// The text of BOS or EOS if only tokenizer_config.json names it and it has no id. transformers then invents an id.

@@ -1,5 +1,5 @@
 #pragma once
-// Turns errors of the CUDA runtime into exceptions. For .cpp files of builds with CUDA.
+// Turns errors of the CUDA runtime into exceptions. Include this only in .cpp files that are built with CUDA.
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"

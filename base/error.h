@@ -1,5 +1,5 @@
 #pragma once
-// The exception types of the project, and checks that stay on in release. Only main() exits; libraries throw.
+// The project's exception types, and checks that stay on in release builds. Only main() exits; libraries throw.
 #include <stdexcept>
 #include <string>
 
@@ -9,11 +9,12 @@ namespace zero {
 enum class ExitCode : int {
   ok = 0,
   failure = 1,    // anything not listed here
-  bad_input = 2,  // configuration or input refused, nothing was written
+  bad_input = 2,  // the configuration or an input is invalid; nothing was written
   stopped = 75,   // stopped on request after a checkpoint
 };
 
-/// An error that the user can understand and fix. The message gives the mistake, the place, the rule and the remedy.
+/// An error that the user can understand and fix. The message says what is wrong and where, what is allowed, and how to
+/// fix it.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::failure)
@@ -24,7 +25,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// A configuration or an input file is refused: exit code 2.
+/// The configuration or an input file is invalid (exit code 2).
 class InputError : public Error {
  public:
   explicit InputError(const std::string& message) : Error(message, ExitCode::bad_input) {}
@@ -36,7 +37,7 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Throws InternalError with place, condition and message.
+/// Throws InternalError with the file and line, the condition and the message.
 [[noreturn]] void throw_check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Fingerprints of inputs. A cache uses them to detect changes. No LibTorch.
+// Fingerprints of inputs, by which a cache detects changes. Does not include LibTorch.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -15,8 +15,8 @@ using Fingerprint = std::array<std::uint8_t, 32>;
 
 Fingerprint fingerprint_of(std::string_view bytes);
 
-/// Fingerprints a file's content: SHA-256 of the SHA-256 of all chunks of 4 MiB, in order. Reads chunks on one thread
-/// for each of `cores`. Throws InputError if the file cannot be read.
+/// Fingerprints a file's content: the SHA-256 of the SHA-256 hashes of all 4 MiB chunks, in order. Reads chunks on one
+/// thread per core in `cores`. Throws InputError if the file cannot be read.
 Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores = {});
 
 /// The first `digits` hexadecimal digits.

@@ -1,6 +1,6 @@
 #pragma once
-// Hashes that detect changed bytes: checksums of states and files, and names of texts. They protect against damage and
-// mistakes, not against attackers. Use base/fingerprint.h if collisions must not occur.
+// Hashes that detect changed bytes: checksums of states and files, and hashes of texts. They protect against damage and
+// mistakes, but not against attackers. Use base/fingerprint.h if collisions must not occur.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,14 +11,15 @@ namespace zero {
 /// Four interleaved CRC-32C streams mixed into 64 bits, as fast as one core reads memory. `bytes` is a multiple of 32.
 std::uint64_t checksum(const std::byte* data, std::size_t bytes);
 
-/// The same streams combined by CRC-32C once more, as in checkpoints of version 1. Common parts of two streams cancel
-/// out, so a block of one repeated value may have the checksum of a block of another.
+/// The same four streams combined by one more CRC-32C, as in checkpoints of version 1. Equal contents of two streams
+/// cancel out, so blocks that repeat different values may have the same checksum.
 std::uint64_t linear_checksum(const std::byte* data, std::size_t bytes);
 
-/// The checksum of bytes that are padded with zeros to a multiple of 32. Zeros at the end do not count.
+/// The checksum of the bytes, padded with zeros to a multiple of 32. Trailing zeros within the padding do not change
+/// it.
 std::uint64_t checksum_of(std::string bytes);
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv). Pass the hash of the preceding text to continue it.
+/// 64-bit FNV-1a (Fowler, Noll, Vo; draft-eastlake-fnv). To continue a hash, pass the hash of the preceding text.
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xCBF29CE484222325u) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
   return hash;

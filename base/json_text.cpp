@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Watches the parser and refuses deep nesting and duplicate keys early.
+/// Watches the parser and rejects deep nesting and duplicate keys early.
 class JsonGuard {
  public:
   JsonGuard(const std::string& path, int max_depth, std::size_t max_keys)
@@ -65,7 +65,7 @@ std::string reason_of(const json::parse_error& error, bool in_a_file) {
   return text("parse error at byte ", error.byte, reason.substr(place));
 }
 
-/// For valid JSON: the parser would read integers that are too large as fractions.
+/// Expects valid JSON. The parser itself would read integers that are too large as floating-point numbers.
 void refuse_large_integers(std::string_view content, const std::string& path) {
   for (std::size_t at = 0; at < content.size();) {
     if (content[at] == '"') {

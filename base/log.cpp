@@ -62,7 +62,7 @@ std::unique_ptr<spdlog::pattern_formatter> make_formatter(const std::string& pat
   return formatter;
 }
 
-/// The process's loggers. spdlog's registry owns them, so that two copies of this library share them.
+/// The process's loggers. spdlog's registry owns the loggers, so that two copies of this library share them.
 std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
   if (auto known = spdlog::get(name)) return known;
   try {

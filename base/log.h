@@ -1,5 +1,5 @@
 #pragma once
-// Logging facade. Only log.cpp includes spdlog, and it never includes LibTorch: the two carry different versions of
+// Logging facade. Only log.cpp includes spdlog. It never includes LibTorch, because the two carry different versions of
 // fmt.
 #include <sstream>
 #include <string>
@@ -9,10 +9,11 @@ namespace zero {
 enum class LogLevel { debug, info, warning, error };
 
 /// Sets up the process's log. Rank 0 prints everything from `level` on. Other ranks print warnings and errors, each
-/// line labelled with their rank. Lines go to standard error; standard output belongs to results.
+/// line labelled with their rank. Lines go to standard error, since standard output is for results.
+/// log_to_standard_output() (base/log_output.h) redirects lines below a warning to standard output.
 void start_log(int rank, int size, LogLevel level = LogLevel::info);
 
-/// Prints one line, already formatted. Before start_log() lines go to standard error unlabelled.
+/// Prints one formatted line. Before start_log(), lines go to standard error without a label.
 void log_line(LogLevel level, const std::string& text);
 
 /// Streams the parts into one line: log_info("step ", 3, " of ", 10).

@@ -6,11 +6,12 @@
 namespace zero {
 
 /// Sends lines below a warning to standard output, for programs whose log is their result. By default they go to
-/// standard error, since standard output belongs to results. Call it after start_log(), and only on rank 0.
+/// standard error, since standard output is for results. Call this after start_log(), on rank 0 only.
 void log_to_standard_output();
 
-/// Calls `opening` before every line of the log, and prints its result first, on the line's own stream. It is for a
-/// program that leaves its own lines unfinished. It must not log. nullptr ends it. Only on rank 0.
+/// Calls `opening` before every line of the log and prints the returned text first, on the same stream. A program that
+/// leaves a line of its own unfinished can end it this way. `opening` must not log. Pass nullptr to end this. Call it
+/// on rank 0 only.
 void open_log_lines_with(std::function<std::string()> opening);
 
 }  // namespace zero

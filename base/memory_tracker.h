@@ -1,5 +1,5 @@
 #pragma once
-// MemoryTracker: live and peak bytes of one rank, by category, as the CPU allocator hands them out.
+// MemoryTracker: live and peak bytes of one rank, by category, as counted by the CPU allocator.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -10,14 +10,14 @@ enum class MemoryCategory : std::uint8_t { parameters, gradients, optimizer, buf
 inline constexpr int memory_categories = 6;
 const char* name_of(MemoryCategory category);
 
-/// Any thread may change counts. A reading is exact if no other thread allocates meanwhile.
+/// Any thread may change the counts. A value read is exact only if no other thread allocates meanwhile.
 class MemoryTracker {
  public:
   void add(MemoryCategory category, std::int64_t bytes);  // negative on release
   std::int64_t live(MemoryCategory category) const;
-  std::int64_t peak(MemoryCategory category) const;  // of that category alone
-  std::int64_t live() const;                         // sum of all
-  std::int64_t peak() const;                         // of the sum
+  std::int64_t peak(MemoryCategory category) const;  // of this category alone
+  std::int64_t live() const;                         // sum over categories
+  std::int64_t peak() const;                         // of that sum
   void reset_peak();                                 // peak = live
 
  private:
@@ -29,7 +29,7 @@ class MemoryTracker {
   Count total_;
 };
 
-/// While it lives, allocations of this thread are booked under the category; scopes nest.
+/// While this object lives, allocations of this thread are counted under the category. Scopes nest.
 class CategoryScope {
  public:
   explicit CategoryScope(MemoryCategory category);
@@ -41,8 +41,9 @@ class CategoryScope {
   MemoryCategory before_;
 };
 
-/// While it lives, allocations of this thread are booked in the tracker. Each rank has one, also if ranks are threads.
-/// A block is released in the tracker that it was booked in, whichever thread frees it. A tracker outlives its blocks.
+/// While this object lives, the tracker counts allocations of this thread. Each rank has a tracker, even if ranks are
+/// threads. When a block is freed, by any thread, the tracker that counted its allocation is updated. A tracker must
+/// outlive its blocks.
 class TrackerScope {
  public:
   explicit TrackerScope(MemoryTracker& tracker);
@@ -54,7 +55,8 @@ class TrackerScope {
   MemoryTracker* before_;
 };
 
-/// The innermost scopes of this thread. Without one: `other` and nullptr (booked nowhere).
+/// The category and tracker of this thread's innermost scopes. Without a scope they are `other` and nullptr (not
+/// counted).
 MemoryCategory current_category();
 MemoryTracker* current_tracker();
 

@@ -1,5 +1,5 @@
 #pragma once
-// Processes chunks on all cores that the job has on a node, and delivers results in the order of the chunks.
+// Processes chunks on all cores that the job has on a node, and delivers the results in the order of the chunks.
 #include <algorithm>
 #include <deque>
 #include <future>
@@ -11,10 +11,10 @@
 
 namespace zero {
 
-/// Runs `work(Job&)` on the results of `next()` (an std::optional<Job>) until that is nothing. `cores` has a thread for
-/// each core. The results reach `take` in the order of the jobs. `next` and `take` run on the calling thread. At most
-/// one job more than threads is pending. An exception is thrown at its job's turn, so the first failing job's comes
-/// first. An exception of `next` comes after all earlier jobs.
+/// Runs `work(Job&)` on each result of `next()` (an std::optional<Job>) until `next()` returns nothing. One thread runs
+/// per core in `cores`. The results reach `take` in the order of the jobs. `next` and `take` run on the calling thread.
+/// At most one job more than threads is pending. A job's exception is thrown when its result is due, so the first
+/// failing job in order decides. An exception from `next` is thrown after the results of all earlier jobs.
 template <class Next, class Work, class Take>
 void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) {
   using Job = typename std::invoke_result_t<Next&>::value_type;

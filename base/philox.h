@@ -1,7 +1,7 @@
 #pragma once
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time. It
-// is counter-based: any position can be drawn without those before it, so a draw does not depend on the division over
-// ranks and threads. It uses only integer arithmetic, so it is the same on every platform.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time. The
+// generator is counter-based: any position can be drawn without the earlier ones, so a draw does not depend on how work
+// is divided over ranks and threads. It uses only integer arithmetic, so its output is the same on every platform.
 #include "base/simd/targets.h"
 
 #include <hwy/highway.h>
@@ -25,7 +25,7 @@ namespace detail {
 
 inline U32x8 splat(std::uint32_t x) { return U32x8{} + x; }
 
-/// The upper halves of the products.
+/// The upper 32 bits of each product.
 inline U32x8 high_product(U32x8 a, std::uint32_t b) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::CappedTag<std::uint32_t, 8> words;
@@ -47,7 +47,7 @@ inline U32x8 high_product(U32x8 a, std::uint32_t b) {
 
 }  // namespace detail
 
-/// The four output words of eight blocks whose counters are given as four words of eight lanes.
+/// The four output words of eight blocks. `c` holds the blocks' counters, as four words of eight lanes.
 inline std::array<U32x8, 4> philox(std::array<U32x8, 4> c, std::uint64_t key) {
   constexpr std::uint32_t m0 = 0xD2511F53u, m1 = 0xCD9E8D57u;
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
@@ -60,7 +60,7 @@ inline std::array<U32x8, 4> philox(std::array<U32x8, 4> c, std::uint64_t key) {
   return c;
 }
 
-/// The words of blocks [8 group, 8 group + 8) of the stream: thirty-two numbers.
+/// The words of blocks [8 group, 8 group + 8) of the stream, 32 numbers in all.
 inline std::array<U32x8, 4> philox_group(const PhiloxKey& key, std::uint64_t group) {
   const std::uint64_t block = group * 8;  // its lowest three bits are free for the lane
   const U32x8 lanes = {0, 1, 2, 3, 4, 5, 6, 7};

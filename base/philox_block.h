@@ -1,5 +1,5 @@
 #pragma once
-// One block of Philox4x32-10 (base/philox.h), for a GPU thread, which draws one counter at a time.
+// Computes one block of Philox4x32-10 (base/philox.h) at a time, for GPU threads.
 #include <cstdint>
 
 namespace zero {

@@ -1,14 +1,14 @@
 #pragma once
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). It derives seeds from
-// seeds, and gives sequences that are the same on every platform. base/philox.h draws tensors.
+// seeds, and its sequences are the same on every platform. base/philox.h draws random tensors.
 #include <cstdint>
 
 namespace zero {
 
-/// The increment of SplitMix64's state: 2^64 over the golden ratio, odd.
+/// The increment of SplitMix64's state: 2^64 divided by the golden ratio, made odd.
 inline constexpr std::uint64_t golden_gamma = 0x9E3779B97F4A7C15u;
 
-/// SplitMix64's output of a state. It is a bijection in which every bit of the input flips half of the output's.
+/// SplitMix64's output function. It is a bijection. Flipping any input bit flips about half of the output bits.
 constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -18,12 +18,12 @@ constexpr std::uint64_t mix_bits(std::uint64_t z) {
 /// The first number of SplitMix64 from the state `seed`.
 constexpr std::uint64_t splitmix64(std::uint64_t seed) { return mix_bits(seed + golden_gamma); }
 
-/// Derives a seed for one purpose: number `number`, from 0, of SplitMix64 from the state `seed`.
+/// Derives a seed for one purpose: output `number`, counted from 0, of SplitMix64 started at the state `seed`.
 constexpr std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
   return mix_bits(seed + (number + 1) * golden_gamma);
 }
 
-/// The sequence.
+/// The generator.
 class SplitMix64 {
  public:
   explicit SplitMix64(std::uint64_t state) : state_(state) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Words that mark a refusal of this project inside a LibTorch exception. It is then rethrown as the project's own
-// class.
+// Phrases that identify this project's own error inside a LibTorch exception. Such an exception is rethrown as the
+// project's own class.
 
 namespace zero {
 

@@ -1,5 +1,5 @@
 #pragma once
-// UTF-8: its characters, and a check of texts that come in parts. No LibTorch.
+// UTF-8: its characters, and a check of texts that arrive in parts. Does not include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@ namespace zero {
 
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-/// Length of the character that begins with this byte. 0 for a byte that cannot begin one.
+/// The length in bytes of the character that begins with this byte. 0 if no character can begin with it.
 constexpr std::size_t utf8_length(unsigned char first) {
   return first < 0x80                    ? 1
          : first >= 0xC2 && first < 0xE0 ? 2
@@ -21,25 +21,26 @@ constexpr std::size_t utf8_length(unsigned char first) {
 /// True if a byte continues a character.
 constexpr bool utf8_continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// The first and the last character of a non-empty text, as its bytes. A byte that begins no character counts as one.
+/// The bytes of the first and the last character of a non-empty text. A byte that begins no character counts as a
+/// character.
 std::string_view first_character(std::string_view text);
 std::string_view last_character(std::string_view text);
 
 /// The code point of one character.
 char32_t code_point(std::string_view character);
 
-/// Refuses invalid UTF-8: surrogates, overlong forms, broken characters. A text may arrive in parts, cut anywhere. Zero
-/// bytes are refused: UTF-16 and binary files have them, text does not.
+/// Rejects invalid UTF-8: surrogates, overlong forms, broken characters. A text may arrive in parts that split
+/// anywhere. Zero bytes are rejected because UTF-16 and binary files have them, and text does not.
 class Utf8Check {
  public:
-  /// Messages begin with `place`. `offset` is that of the next byte.
+  /// Messages begin with `place`. `offset` is the offset of the next byte.
   explicit Utf8Check(std::string place, std::int64_t offset = 0) : place_(std::move(place)), offset_(offset) {}
 
   /// Checks the next bytes. Throws InputError with the place and the offset, from 0, of the first byte that begins no
   /// character.
   void add(std::string_view part);
 
-  /// Ends the text. Throws InputError inside a character.
+  /// Ends the text. Throws InputError if the text ends inside a character.
   void finish() const;
 
  private:
@@ -53,9 +54,9 @@ class Utf8Check {
   unsigned char low_ = 0x80, high_ = 0xBF;  // bounds of its next byte
 };
 
-/// Checks a whole text: add and finish.
+/// Checks a whole text: calls add() and finish().
 void require_utf8(std::string_view text, const std::string& place);
-/// True if require_utf8() would accept it.
+/// True if require_utf8() accepts the text.
 bool is_utf8(std::string_view text);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
-// zero_bench checkpoint: the time for which training waits for a checkpoint in the background. It compares a plain copy
-// of the same states and a synchronous checkpoint, in turns.
+// zero_bench checkpoint: how long training waits for a checkpoint that is written in the background. It alternates
+// between a plain copy of the same states and a synchronous checkpoint.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -45,7 +45,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Moments that were written to: pages that nobody wrote to are read faster than others.
+/// Fills the moments, because pages that were never written are read faster than others.
 void touch_states(Engine& engine) {
   for (const auto& group : engine.groups())
     for (const auto& shard : group->states()) {
@@ -57,7 +57,7 @@ void touch_states(Engine& engine) {
     }
 }
 
-/// All that this rank keeps, one state behind the other, as far as there is room. Bytes.
+/// All states of this rank, one after the other, as far as there is room. Bytes.
 std::int64_t copy_plainly(Engine& engine, const HostArena& to) {
   std::int64_t done = 0;
   for (const auto& group : engine.groups())
@@ -75,7 +75,7 @@ std::int64_t copy_plainly(Engine& engine, const HostArena& to) {
   return done;
 }
 
-/// Seconds for which this rank would not have trained, and those until the checkpoint is there.
+/// The seconds for which training is blocked on this rank, and the seconds until the checkpoint is complete.
 std::pair<double, double> save_behind(Engine& engine, CheckpointFolders& folders, FileCalls& calls,
                                       Communicator& control, int step, HostArena& copy) {
   const auto begin = Clock::now();

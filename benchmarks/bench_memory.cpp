@@ -119,7 +119,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
   return work;
 }
 
-/// True if every rank of the node may take what the row needs. Equal on all ranks.
+/// True if the node has enough memory for what the row needs on every rank. Equal on all ranks.
 bool fits(const Bench& bench, const Row& row, int processes_here) {
   const NodeMemory memory = node_memory();
   const bool mine = memory.available < 0 ||
@@ -184,8 +184,8 @@ void print_json(const Bench& bench, const Row& row) {
   std::fflush(stdout);
 }
 
-// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of tracker
-// and process.
+// Columns in bytes: the formula (or the disk, if states lie there), five categories, and the peaks of tracker and
+// process.
 using Columns = std::array<std::string, 8>;
 
 std::string joined(const Columns& cells) {

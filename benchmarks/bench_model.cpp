@@ -1,5 +1,5 @@
 // zero_bench model: one rank's forward and backward without an engine, and the cost of each part of a block. It
-// compares the same parts made of LibTorch's operations.
+// compares them with the same parts built from LibTorch's operations.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -27,7 +27,7 @@ struct Options {
   int threads = 1, repeats = 5;
 };
 
-/// The shortest of several calls after one to warm up, in milliseconds.
+/// The shortest of several calls after a warm-up call, in milliseconds.
 template <class F>
 double best_ms(int repeats, F&& f) {
   using Clock = std::chrono::steady_clock;

@@ -51,8 +51,8 @@ double median_seconds(int repeats, const std::function<void()>& run) {
   return seconds[static_cast<std::size_t>(repeats / 2)];
 }
 
-/// Copies in one chunk per thread, past the caches where `stream` is set, else by memcpy: machines differ in which is
-/// faster.
+/// Copies one chunk per thread, bypassing the caches if `stream` is set, otherwise by memcpy. Which one is faster
+/// depends on the machine.
 void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream) {
   const std::int64_t chunks = at::get_num_threads(), lines = static_cast<std::int64_t>(from.nbytes()) / 64;
   at::parallel_for(0, chunks, 1, [&](std::int64_t first, std::int64_t last) {
@@ -67,7 +67,7 @@ void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream)
   });
 }
 
-/// The states of one tensor as they are stored, master weights in fp32 or a remainder of them.
+/// The states of one tensor as they are stored. Master weights are in fp32, or only their remainder is stored.
 StateShard stored(const Optimizer& optimizer, std::int64_t n, const StateStorage& storage) {
   std::vector<StateSpec> specs = stored_states(optimizer, at::kFloat, storage);
   specs.insert(specs.begin(), storage.split_master ? StateSpec{"remainder", at::kShort} : StateSpec{"master"});

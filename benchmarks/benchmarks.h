@@ -1,5 +1,5 @@
 #pragma once
-// The benchmarks of zero_bench. Each takes the arguments after its own name and returns an exit code.
+// The benchmarks of zero_bench. Each receives the arguments that follow its name, and returns an exit code.
 #include <optional>
 
 namespace CLI {
@@ -13,7 +13,7 @@ int bench_collectives(int argc, char** argv);
 int bench_memory(int argc, char** argv);
 int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
-int bench_step(int argc, char** argv);  // --device cuda: bench_device_step
+int bench_step(int argc, char** argv);  // calls bench_device_step for --device cuda
 int bench_device_step(int argc, char** argv);
 
 /// Parses a benchmark's command line. Returns the exit code if there is nothing to measure

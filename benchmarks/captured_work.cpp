@@ -14,7 +14,7 @@ struct CapturedWork::Impl {
 };
 
 CapturedWork::CapturedWork(const std::function<void()>& work) : impl_(std::make_unique<Impl>()) {
-  // Restricts only this thread: others may ask for events meanwhile.
+  // Restricts only this thread: other threads may query events meanwhile.
   impl_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
   std::string why;
   try {

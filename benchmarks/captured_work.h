@@ -1,6 +1,6 @@
 #pragma once
-// CapturedWork: a function's GPU work, recorded once as a CUDA graph and replayed by a single call. An experiment of
-// the benchmarks: it shows the cost of launching a step's kernels one by one.
+// CapturedWork: a function's GPU work, recorded once as a CUDA graph and replayed by a single call. Benchmarks use it
+// to measure the cost of launching a step's kernels one by one.
 #include <functional>
 #include <memory>
 
@@ -8,8 +8,9 @@ namespace zero {
 
 class CapturedWork {
  public:
-  /// Records on the current stream, which is not the device's default one; nothing runs. `work` must have run before,
-  /// so that it sets nothing up. Throws Error with the reason if it cannot be recorded, and in a build without CUDA.
+  /// Records `work` on the current stream, which must not be the device's default stream. No kernel runs. `work` must
+  /// have run once before, so that it no longer sets anything up. Throws Error with the reason if the work cannot be
+  /// recorded, and in a build without CUDA.
   explicit CapturedWork(const std::function<void()>& work);
   ~CapturedWork();
 

@@ -47,7 +47,7 @@ struct Options {
   std::int64_t matmul = 8192;
 };
 
-/// The ranks without their collectives: what a step would take if communication were free. Results are worthless.
+/// Ranks without collectives, to measure how long a step would take if communication were free. Results are worthless.
 class FreeCommunicator final : public Communicator, private CollectiveMemory {
  public:
   FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
@@ -57,7 +57,7 @@ class FreeCommunicator final : public Communicator, private CollectiveMemory {
   FailureHandling& failures() override { return failures_; }
 
  private:
-  /// Zeros, which stay where nothing is gathered: what is computed with them is finite.
+  /// Zeros, because nothing is gathered here and results must be finite.
   at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
   }
@@ -251,7 +251,7 @@ void print(const Options& options, std::int64_t local_batch, int ranks, const Me
 }
 
 /// Compares the step as a CUDA graph with the same one issued call by call. A step that cannot be recorded is reported,
-/// and is no failure.
+/// and is not a failure.
 void compare_with_graph(const Options& options, std::int64_t local_batch, Communicator& host,
                         Communicator& communicator, at::Device device, double eager_loss, double eager) {
   nlohmann::json line{

@@ -152,7 +152,7 @@ StepMemory memory_of(const MemoryTracker& tracker) {
   return memory;
 }
 
-/// Both structs are doubles alone: every one becomes the mean, or the largest, over ranks.
+/// Both structs consist only of doubles. Each becomes the mean or the maximum over ranks.
 template <class Numbers, class Fold>
 Numbers over_ranks(const Numbers& mine, Communicator& communicator, const Fold& fold) {
   constexpr std::int64_t count = sizeof(Numbers) / sizeof(double);

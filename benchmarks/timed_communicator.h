@@ -1,6 +1,6 @@
 #pragma once
-// TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waits for other ranks count,
-// parts that are split off do not.
+// TimedCommunicator: wraps a communicator and records the seconds spent in its calls by phase. Waiting for other ranks
+// counts. Calls of communicators split from it do not count.
 #include <array>
 
 #include "comm/decorators/forwarding_communicator.h"

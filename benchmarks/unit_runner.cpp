@@ -39,7 +39,7 @@ class ChainRunner final : public UnitRunner {
   std::optional<ChainPass> pass_;
 };
 
-/// The parameters of a unit as a module's, with the values of the source.
+/// A unit's parameters as those of a module, with the source's values.
 std::shared_ptr<torch::nn::Module> module_of(Unit& unit, WeightSource& weights) {
   auto module = std::make_shared<torch::nn::Module>(unit.name());
   for (Parameter& parameter : unit.parameters()) {

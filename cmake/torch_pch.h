@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled once and reused by every target that includes LibTorch, whose headers otherwise cost some 15 s a file.
+// Precompiled once and reused by every target that includes LibTorch, whose headers otherwise cost about 15 s per file.
 #include <ATen/ATen.h>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #pragma once
-// The version that programs print. Only programs link it: the commit changes more often than anything else.
+// The version that programs print. Only programs link this, because the commit changes more often than anything else.
 #include <string>
 
 namespace zero {
 
-/// "0.1.0 (commit 44116d0)". Without a git repository the commit is left out.
+/// "0.1.0 (commit 44116d0)". Outside a git repository the commit is omitted.
 std::string version();
 
 /// "PROGRAM 0.1.0 (commit 44116d0)", and a line with the libraries: LibTorch as compiled against, MPI as loaded, CUDA

@@ -63,7 +63,7 @@ const char* name_of(CollectiveKind kind) {
 
 namespace {
 
-/// The user's call that leads to the phase, to be followed by a module's name.
+/// The user's call that causes the phase. A module's name follows it.
 std::string call_on(Phase phase, const std::string& name) {
   switch (phase) {
     case Phase::other:

@@ -53,7 +53,7 @@ ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType o
   return options;
 }
 
-/// The position of `part` in `whole` if they share memory: none, slice `rank`, or another. Meta tensors never do.
+/// How `part` lies in `whole`: not at all, as slice `rank`, or in another position. Meta tensors never do.
 enum class Overlap { none, own_slice, other };
 Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   const char* p = static_cast<const char*>(part.const_data_ptr());

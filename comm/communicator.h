@@ -1,19 +1,19 @@
 #pragma once
-// Communicator: the collectives of one group of ranks. Code above comm/ reaches other ranks only through it.
+// Communicator: the collectives of one group of ranks. Code outside comm/ reaches other ranks only through this class.
 //
 // Contract of every collective:
 // - all ranks of the group issue the same calls in the same order, with the same types and, except in all_to_all, the
 //   same element counts;
 // - tensors are contiguous and live on the backend's device;
-// - a call is ordered on the current stream, and on the CPU it returns finished;
-// - gradients are not recorded;
-// - reductions always sum, and never average. Partial sums are held in `sum_type` and rounded once, to the type of the
-//   output. On the CPU they follow a balanced binary tree over ranks, (0+1)+(2+3), whatever the message size, so
-//   results repeat bit for bit.
+// - a call is ordered on the current stream; on the CPU it has finished when it returns;
+// - autograd does not record calls;
+// - reductions sum and never average. Partial sums are held in `sum_type` and rounded once, to the output's type. On
+//   the CPU, sums follow a balanced binary tree over ranks, (0+1)+(2+3), for every message size, so results repeat bit
+//   for bit.
 //
-// The public methods check arguments and record the call once, for every backend. A backend implements all pure
-// methods. Nothing has a default, so no backend or decorator (comm/decorators/forwarding_communicator.h) omits a part
-// unnoticed.
+// The public methods check arguments and record the call, so backends need not. A backend implements all pure virtual
+// methods. None has a default, so a backend or decorator (comm/decorators/forwarding_communicator.h) that omits one
+// does not compile.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -29,7 +29,7 @@
 namespace zero {
 
 struct ReduceOptions {
-  at::ScalarType sum_type = at::kFloat;  // kDouble when the input is fp64
+  at::ScalarType sum_type = at::kFloat;  // kDouble if the input is fp64
   bool accumulate = false;               // reduce_scatter: add to the output instead of overwriting it
 };
 
@@ -42,12 +42,12 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// full [size * n] <- the shards [n] of all ranks, by rank. The shard may be this rank's own slice of `full` (in
-  /// place).
+  /// full [size * n] <- the shards [n] of all ranks, in rank order. The shard may be this rank's own slice of `full`
+  /// (in place).
   void all_gather_into(const at::Tensor& full, const at::Tensor& shard, CallTag tag = {});
 
   /// shard [n] <- (or +=) this rank's slice of the sum over ranks of full [size * n]. The two types may differ. The
-  /// shard may be this rank's own slice of `full` (then of one type and without accumulate).
+  /// shard may be this rank's own slice of `full` if both have one type and `accumulate` is not set.
   void reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options = {}, CallTag tag = {});
 
   /// tensor <- the sum over ranks, in place.
@@ -56,40 +56,42 @@ class Communicator {
   /// tensor <- root's tensor.
   void broadcast(const at::Tensor& tensor, int root, CallTag tag = {});
 
-  /// out <- out_counts[r] elements from every rank r, by rank; in_counts[r] elements of in -> every rank r, by rank.
-  /// Counts may be 0 and may differ between pairs. Rank a must send to b as many elements as b expects from a. The
-  /// tensors have one type and do not overlap. Their lengths are the sums of the counts.
+  /// Receives out_counts[r] elements from every rank r into `out` and sends in_counts[r] elements of `in` to every rank
+  /// r, both in rank order. Counts may be 0 and may differ between pairs. Rank a must send b as many elements as b
+  /// expects from a. The tensors have the same type and do not overlap. Their lengths are the sums of the counts.
   void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_counts, CallTag tag = {});
 
-  /// Starts to send and returns. Until settle() the tensor must not change, and the communicator must live. Messages of
-  /// one rank to another arrive in their order. A GPU's stream waits for the receiver.
+  /// Starts a send and returns. Until settle() returns, the tensor must not change and the communicator must live.
+  /// Messages from one rank to another arrive in the order sent. On a GPU the current stream waits for the receiver.
   void send(const at::Tensor& tensor, int to, CallTag tag = {});
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
-  /// Waits until the memory of all messages that this rank has sent is free again. Not collective.
+  /// Waits until the memory of all messages that this rank has sent may be reused. Not collective.
   void settle(CallTag tag = {});
-  /// Lets messages that are under way go on, and does not wait. A backend that needs the sender's help for that gets it
-  /// between computations.
+  /// Makes progress on messages in flight without waiting. Call it between computations, for backends whose messages
+  /// advance only inside calls.
   virtual void poll() = 0;
   void barrier(CallTag tag = {});
 
-  /// Makes a communicator of the listed ranks, in this order, including the caller. All ranks of a new group pass the
-  /// same list. Collective.
+  /// Makes a communicator of the listed ranks, in this order. The list must include the caller. All ranks of a new
+  /// group pass the same list. Collective.
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks);
 
-  /// Another communicator of the same ranks. Its calls may run concurrently with those of this one. Collective.
+  /// Makes another communicator of the same ranks, whose calls may run concurrently with this one's. Collective.
   std::unique_ptr<Communicator> duplicate();
 
   /// The memory on which this backend's collectives are fastest. Lives as long as the communicator.
   virtual CollectiveMemory& memory() = 0;
 
-  /// Failures outside of its calls, and the report of a failing rank. Lives as long as the communicator.
+  /// Handles failures outside the communicator's calls, and reports of failing ranks. Lives as long as the
+  /// communicator.
   virtual FailureHandling& failures() = 0;
 
-  /// Sets the names of units in messages, from now on here and in parts that are split off later.
+  /// Sets the names of units for messages of this communicator and of those that are split from it later.
   void set_names(std::shared_ptr<const CallNames> names) { names_ = std::move(names); }
 
-  /// Called with every record before the call runs, on the calling thread. For traces and tests.
+  /// Sets a function that receives every call's record before the call runs, on the calling thread. For traces and
+  /// tests.
   void set_observer(std::function<void(const CallRecord&)> observer) { observer_ = std::move(observer); }
 
  protected:
@@ -109,7 +111,7 @@ class Communicator {
   virtual void do_barrier(const CallRecord& call) = 0;
   virtual std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) = 0;
 
-  /// A number that differs between the groups of one split(), and this rank's place in its own.
+  /// `color` differs between the groups of one split(). `key` is this rank's place in its own group.
   struct SplitPlace {
     int color = 0, key = 0;
   };

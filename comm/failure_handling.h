@@ -1,6 +1,6 @@
 #pragma once
-// FailureHandling: how a backend reports failures of calls that have already returned, and how ranks ask each other for
-// the cause.
+// FailureHandling: how a backend reports the failure of a call that has already returned, and how ranks ask each other
+// for the cause.
 #include <exception>
 #include <memory>
 
@@ -12,18 +12,20 @@ class FailureHandling {
  public:
   virtual ~FailureHandling() = default;
 
-  /// Throws Error if an earlier call went wrong.
+  /// Throws Error if an earlier call has failed.
   virtual void check() const = 0;
 
-  /// This rank has failed. It makes no more calls, nor do communicators split from this one. Its device ends the
-  /// current calls without the other ranks, so nothing here waits for them.
+  /// Declares that this rank has failed. It issues no more calls, here or on communicators split from this one. The
+  /// device aborts the calls in flight, so this rank does not wait for the others.
   virtual void abandon() noexcept = 0;
 
-  /// How ranks exchange their last calls after a failure. Null if the backend cannot. Collective.
+  /// Makes the object by which ranks exchange their last calls after a failure. Returns null if the backend cannot do
+  /// so. Collective.
   virtual std::unique_ptr<FailureReports> make_reports() = 0;
 };
 
-/// For backends whose calls return finished and throw their own failures, and that cannot exchange reports.
+/// For backends whose calls have finished when they return and throw their own failures. Such a backend cannot exchange
+/// reports.
 class SynchronousFailures final : public FailureHandling {
  public:
   void check() const override {}
@@ -31,8 +33,8 @@ class SynchronousFailures final : public FailureHandling {
   std::unique_ptr<FailureReports> make_reports() override { return nullptr; }
 };
 
-/// Abandons if an exception ends its scope. Make it the last member of an object: it then abandons before the others
-/// free memory, which would wait for the device.
+/// Calls abandon() if an exception ends its scope. Make it the last member of an object: abandon() then runs before the
+/// other members free memory, which would wait for the device.
 class AbandonOnError {
  public:
   explicit AbandonOnError(FailureHandling& failures) : failures_(failures) {}

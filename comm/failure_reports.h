@@ -1,5 +1,5 @@
 #pragma once
-// FailureReports: messages between ranks after a failed collective. Some ranks may never answer.
+// FailureReports: messages that ranks exchange after a failed collective. Some ranks may never answer.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -10,8 +10,9 @@ class FailureReports {
  public:
   virtual ~FailureReports() = default;
 
-  /// Sends `mine` to the ranks `peers` and returns their answers, in their order. An answer is empty if none came in
-  /// time. Returns as soon as all have answered. The thread that makes the collectives calls it, once.
+  /// Sends `mine` to the ranks `peers` and returns their answers, in the order of `peers`. An answer that does not
+  /// arrive within `patience` is empty. Returns as soon as all have answered. Call this once, on the thread that calls
+  /// the collectives.
   virtual std::vector<std::string> exchange(const std::string& mine, const std::vector<int>& peers,
                                             std::chrono::duration<double> patience) = 0;
 };

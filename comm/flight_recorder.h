@@ -1,7 +1,7 @@
 #pragma once
-// FlightRecorder: the last call of each rank, to name the rank that is missing in a collective if the backend cannot.
-// Ranks of a node write into memory that they share and that any thread reads. Ranks of other nodes are asked once,
-// after a failure.
+// FlightRecorder: records each rank's last call, to name the rank that is missing in a collective if the backend
+// cannot. Ranks of one node write to shared memory, which any thread can read. After a failure, ranks of other nodes
+// are asked once.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,29 +14,29 @@
 namespace zero {
 
 struct FlightRecorderOptions {
-  std::unique_ptr<FailureReports> reports;  // to the ranks of other nodes; null: they cannot be asked
-  std::vector<std::string> nodes;           // the name of each rank's node; empty: the host names
+  std::unique_ptr<FailureReports> reports;  // to ranks of other nodes; if null, those cannot be asked
+  std::vector<std::string> nodes;           // each rank's node name; if empty, the host names
 };
 
 class FlightRecorder {
  public:
-  /// Ranks of `host` on one node share memory. Collective.
+  /// Sets up the memory that ranks of `host` on one node share. Collective.
   explicit FlightRecorder(Communicator& host, FlightRecorderOptions options = {});
   ~FlightRecorder();
 
   /// Records the call that this rank is about to issue.
   void record(const CallRecord& call);
-  /// Counts one more finished call, in their order. Any thread may call it.
+  /// Counts one more finished call; calls finish in the order issued. Any thread may call this.
   void complete();
 
-  /// Text about the ranks of this node that have issued fewer calls than this one, with the last call of each. If all
-  /// have issued as many, it names those whose devices have finished fewer. It names ranks of other nodes as not
-  /// visible from here, if they cannot be asked. Empty if there is nobody to name.
+  /// Describes the ranks of this node that have issued fewer calls than this rank, with the last call of each. If all
+  /// have issued as many, names those whose devices have finished fewer. If ranks of other nodes cannot be asked, lists
+  /// them as not visible from here. Returns an empty text if there is no rank to name.
   std::string who_is_behind() const;
 
-  /// Asks the ranks of other nodes and returns the same text about them, and about nodes that did not answer within
-  /// `patience`. Empty without other nodes. The recording thread calls it, once. Ranks that have not failed do not
-  /// answer, but other ranks of their node report them.
+  /// Asks the ranks of other nodes and describes those that are behind, and nodes that did not answer within
+  /// `patience`. Returns an empty text if there is only one node. Call it once, on the recording thread. Ranks that
+  /// have not failed do not answer, but other ranks of their node report them.
   std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
@@ -49,7 +49,7 @@ class FlightRecorder {
   std::unique_ptr<FailureReports> reports_;
   std::vector<std::string> nodes_;                // by rank of `host`
   std::unique_ptr<class SharedSegment> segment_;  // null without shared memory, or if the node has one rank
-  std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
+  std::vector<int> local_ranks_;                  // this node's ranks in `host`, ascending
   int own_record_ = 0;
   std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
   std::string last_call_;

@@ -1,6 +1,6 @@
 #pragma once
-// Sends numbers and texts of the host from rank to rank (torch.distributed's object collectives). They travel in the
-// backend's own memory, which on a GPU is the GPU's. Collective: every rank of the group calls these in the same order.
+// Collectives of host numbers and texts, like torch.distributed's object collectives. Data travel in the backend's own
+// memory, which is GPU memory for a GPU backend. Every rank of the group calls these functions in the same order.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,10 +16,10 @@ std::int64_t broadcast_number(Communicator& group, std::int64_t mine, int root, 
 /// Returns root's text, of any length, on all ranks.
 std::string broadcast_text(Communicator& group, const std::string& mine, int root, CallTag tag = {Phase::setup});
 
-/// The texts of all ranks, by rank.
+/// Returns the texts of all ranks, in rank order.
 std::vector<std::string> all_gather_texts(Communicator& group, const std::string& mine, CallTag tag = {Phase::setup});
 
-/// The numbers of all ranks, by rank. All pass equally many.
+/// Returns the numbers of all ranks, in rank order. All ranks must pass the same count.
 std::vector<std::int64_t> all_gather_numbers(Communicator& group, std::span<const std::int64_t> mine,
                                              CallTag tag = {Phase::setup});
 std::vector<std::int64_t> all_gather_number(Communicator& group, std::int64_t mine, CallTag tag = {Phase::setup});

@@ -15,7 +15,7 @@ void SelfCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& s
   if (full.const_data_ptr() != shard.const_data_ptr()) full.copy_(shard);
 }
 
-// Off the host, LibTorch adds numbers of two types in the wider one and rounds once.
+// On a device, LibTorch adds numbers of two types in the wider type and rounds once.
 void SelfCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
                                          const CallRecord&) {
   const void* input = full.const_data_ptr();

@@ -1,14 +1,15 @@
 #pragma once
-// SelfCommunicator: a group of one, as MPI_COMM_SELF. Nothing travels.
+// SelfCommunicator: a group of one rank, like MPI_COMM_SELF. It transfers nothing.
 #include "comm/communicator.h"
 
 namespace zero {
 
 class SelfCommunicator final : public Communicator {
  public:
-  /// For a job of one rank, with memory of the host.
+  /// For a job of one rank, with host memory.
   SelfCommunicator() : Communicator(0, 1) {}
-  /// One rank of `others`, which outlives this. Memory is on their device, and their failures are reported.
+  /// A group of this rank alone, taken from `others`, which must outlive this object. Memory comes from the device of
+  /// `others`, and failures() is theirs.
   explicit SelfCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }
@@ -16,7 +17,7 @@ class SelfCommunicator final : public Communicator {
   FailureHandling& failures() override { return *failures_; }
 
  private:
-  /// Nothing travels, so reservations are left to the others.
+  /// Ignores reserve(), since nothing is transferred.
   class Memory final : public CollectiveMemory {
    public:
     at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return home->allocate(numel, type); }

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so nothing is
-// left behind, even after a crash.
+// Memory that the processes of one node share. Its name in /dev/shm is removed once all processes have mapped it, so
+// nothing stays behind, even after a crash.
 #include <cstddef>
 #include <string>
 
@@ -8,8 +8,8 @@ namespace zero {
 
 class SharedSegment {
  public:
-  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once. Without enough memory it throws
-  /// Error here, with the system's limit and the remedy, instead of a later signal.
+  /// Makes a segment of `bytes` zeros under a new name and allocates all of it at once. If memory does not suffice,
+  /// throws Error with the system's limit and the remedy, instead of a SIGBUS later.
   static SharedSegment create(std::size_t bytes);
   /// Maps a segment that another process made.
   static SharedSegment open(const std::string& name, std::size_t bytes);

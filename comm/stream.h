@@ -1,10 +1,10 @@
 #pragma once
-// Order of work on a device that runs asynchronously. On the CPU, where every call returns finished, all of it does
-// nothing.
+// Orders work on a device that runs asynchronously. On the CPU every call has finished when it returns, so these
+// classes do nothing there.
 //
-// These classes add two things to c10::Event and c10::Stream. They can be made for the CPU. A side stream can order
-// itself after the current one, and the current one after it. A writer of memory that another stream may still read
-// waits for the reader's event, and vice versa. Nothing relies on an allocator's heuristics.
+// They add two things to c10::Event and c10::Stream: they can be made for the CPU, and a side stream and the current
+// stream can wait for each other. Whoever writes memory that another stream may still read waits for the reader's
+// event, and vice versa. Nothing relies on an allocator's heuristics.
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
@@ -35,12 +35,12 @@ class Event {
   bool is_set_ = false;
 };
 
-/// A second stream from LibTorch's pool. On the CPU there is none, and its work runs on the caller's.
+/// A second stream from LibTorch's pool. On the CPU there is no stream, and its work runs directly.
 class SideStream {
  public:
   SideStream() = default;
-  /// `urgent`: its ready work gets multiprocessors before pending work of other streams. Use it for communication,
-  /// which would otherwise wait for every large kernel.
+  /// If `urgent`, this stream's ready work gets multiprocessors before pending work of other streams. Use it for
+  /// communication, which would otherwise wait for every large kernel.
   explicit SideStream(c10::Device device, bool urgent = false);
 
   /// While the result lives, the side stream is the current one.
@@ -65,7 +65,8 @@ class SideStream {
   Event here_, there_;
 };
 
-/// Makes a stream of its own the current one while it lives, instead of the device's default. main's thread owns it.
+/// While this object lives, a new stream is the current one instead of the device's default stream. The main thread
+/// owns the object.
 class ComputeStream {
  public:
   explicit ComputeStream(c10::Device device) : stream_(device), guard_(stream_.enter()) {}

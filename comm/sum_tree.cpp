@@ -56,7 +56,7 @@ using Floats = hn::ScalableTag<float>;
 template <class T, class Sum>
 constexpr bool by_lanes = std::is_same_v<Sum, float>&& std::is_same_v<T, Fp16>;
 
-/// Calls f(i) for whole vectors of n elements; returns the start of the rest.
+/// Calls f(i) for each whole vector of the n elements. Returns where the remaining elements start.
 template <class F>
 std::int64_t for_vectors(std::int64_t n, const F& f) {
   std::int64_t i = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t grain = 1 << 17;  // values
 
-/// LibTorch's type; none of blocks.
+/// LibTorch's type. Block types have none.
 std::optional<at::ScalarType> plain_type(GgmlType type) {
   if (type == GgmlType::f32) return at::kFloat;
   if (type == GgmlType::f16) return at::kHalf;

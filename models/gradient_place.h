@@ -1,37 +1,37 @@
 #pragma once
-// GradientPlace: the accumulation target of a weight's gradient, attached to the weight's leaf. A matrix product writes
-// there directly instead of making a tensor for autograd.
+// GradientPlace: the buffer in which a weight's gradient accumulates, attached to the weight's leaf. A matrix product
+// writes to the buffer directly instead of making a tensor for autograd.
 #include <ATen/core/Tensor.h>
 
 #include <utility>
 
 namespace zero {
 
-/// It belongs to one leaf, which carries it; views and copies of the leaf do not. It is open during a backward pass:
-/// from before the leaf's first gradient until the owner of the sum has collected the last. A closed one has no effect
+/// A place belongs to one leaf; views and copies of the leaf do not have it. It is open during a backward pass, from
+/// before the leaf's first gradient until the owner of the sum has collected the last one. A closed place has no effect
 /// and refers to no memory.
 class GradientPlace final : public c10::BackendMeta {
  public:
   /// Attaches a new, closed place to the leaf.
   static c10::intrusive_ptr<GradientPlace> put_on(const at::Tensor& leaf);
-  /// The open place of a leaf, or null. A function that gets one writes its part with write() and returns no gradient
-  /// for the leaf.
+  /// Returns the leaf's open place, or null. A function that finds one passes its gradient to write() and returns none
+  /// to autograd.
   static GradientPlace* open_on(const at::Tensor& leaf);
 
-  /// `sum` has the leaf's shape. Its type is the leaf's or the precise type for such sums. If `adds`, its contents
-  /// count; else the first write overwrites it.
+  /// `sum` has the leaf's shape. Its type is the leaf's, or the wider type for sums. If `adds` is set, gradients are
+  /// added to its contents; otherwise the first write overwrites them.
   void open(at::Tensor sum, bool adds) {
     sum_ = std::move(sum);
     adds_ = adds;
     written_ = false;
   }
-  /// Returns whether anything was written since it was opened.
+  /// Closes the place. Returns true if anything was written while it was open.
   bool close() {
     sum_.reset();
     return std::exchange(written_, false);
   }
 
-  /// product(sum, adds) adds to the sum, or overwrites it.
+  /// Calls product(sum, adds), which must add to `sum` if `adds` is true, and otherwise overwrite it.
   template <class Product>
   void write(const Product& product) {
     product(sum_, adds_);
@@ -41,7 +41,7 @@ class GradientPlace final : public c10::BackendMeta {
   c10::intrusive_ptr<c10::BackendMeta> clone(const c10::intrusive_ptr<c10::BackendMeta>&) const override { return {}; }
 
  private:
-  at::Tensor sum_;  // while it is open
+  at::Tensor sum_;  // defined while the place is open
   bool adds_ = false, written_ = false;
 };
 

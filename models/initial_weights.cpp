@@ -19,7 +19,7 @@ using Group = std::array<F32x8, 4>;
 
 F32x8 to_float(U32x8 x) { return __builtin_convertvector((I32x8)x, F32x8); }  // x < 2^31
 
-/// ln(x) for 0 < x <= 1, to 1 ulp or so (the polynomial of Cephes' logf).
+/// ln(x) for 0 < x <= 1, with an error of about 1 ulp (the polynomial of Cephes' logf).
 F32x8 log_of(F32x8 x) {
   const U32x8 bits = (U32x8)x;
   // mantissa into [sqrt(1/2), sqrt(2)), so that the polynomial is near 0 where x is near 1
@@ -60,7 +60,7 @@ F32x8 square_root(F32x8 x) {
   return x;
 }
 
-/// Two words of uniform bits to two independent normal draws.
+/// Converts two words of uniform bits to two independent normal draws.
 void box_muller(U32x8 a, U32x8 b, F32x8& first, F32x8& second) {
   const F32x8 uniform =
       (to_float(a >> 16) * 65536.0f + (to_float(a & 0xFFFFu) + 0.5f)) * 2.3283064365386963e-10f;  // (0, 1]

@@ -1,6 +1,6 @@
 #pragma once
-// RandomWeights: a model's start weights. Every element is drawn only from (seed, tensor name, its place in the
-// tensor). They do not depend on ranks, stage or the order of reading, and have the same bits on every machine.
+// RandomWeights: a model's initial weights. Every element depends only on the seed, the tensor's name and the element's
+// position. The weights do not depend on ranks, stage or the order of reading, and have the same bits on every machine.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ struct InitialTensor {
 class RandomWeights : public WeightSource {
  public:
   RandomWeights(const std::vector<InitialTensor>& tensors, std::uint64_t seed);
-  /// All parameters of the model, by their init and init_scale.
+  /// Initialises all parameters of the model as their init and init_scale say.
   RandomWeights(const Model& model, std::uint64_t seed);
 
   void check(const std::vector<TensorSpec>& tensors) override;
@@ -32,8 +32,8 @@ class RandomWeights : public WeightSource {
   std::uint64_t seed_;
 };
 
-/// Elements [begin, begin + count) of an endless tensor of N(0, 1) draws, or of draws uniform in [-1, 1), times
-/// `scale`. Normal draws use Box and Muller; none is beyond 6.8.
+/// Draws elements [begin, begin + count) of an endless tensor of N(0, 1) numbers, or of numbers uniform in [-1, 1),
+/// times `scale`. Normal draws use the Box-Muller transform and never exceed 6.8.
 void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
                  float* out);
 void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,

@@ -15,7 +15,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-/// y, whose backward brings the gradient of the pass to a term.
+/// The identity on y, whose backward also passes the gradient of the pass to the term.
 struct AddedTerm : torch::autograd::Function<AddedTerm> {
   static Variable forward(AutogradContext* context, const Variable& y, const Variable& term, std::int64_t terms) {
     context->saved_data["terms"] = terms;

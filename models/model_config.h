@@ -1,6 +1,6 @@
 #pragma once
-// ModelConfig: the numbers and kinds that a decoder is built from, and the presets. A family (models/families) fills it
-// from a config.json. No LibTorch.
+// ModelConfig: the sizes and kinds from which a decoder is built, and the presets. A family (models/families) fills it
+// from a config.json. Does not include LibTorch.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,10 +11,11 @@
 
 namespace zero {
 
-/// layer: mean and variance, with a bias. rms: root mean square. rms_plus_one: the same, with weights stored as their
-/// distance from 1.
+/// `layer` uses mean and variance, and has a bias. `rms` uses the root mean square. `rms_plus_one` does too, but stores
+/// weights as their distance from 1.
 enum class NormKind : std::uint8_t { rms, rms_plus_one, layer };
-/// Norm of queries and keys before rotation: none, each head by itself, or all heads of a token together.
+/// How queries and keys are normalised before rotation: not at all, each head by itself, or all heads of a token
+/// together.
 enum class HeadNorm : std::uint8_t { none, each_head, all_heads };
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, relu };
 
@@ -22,7 +23,7 @@ enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, relu };
 struct LayerAttention {
   enum class Rope : std::uint8_t { global, local, none };
   Rope rope = Rope::global;
-  std::int64_t window = 0;  // visible tokens, including the own one; 0: all earlier ones
+  std::int64_t window = 0;  // number of visible tokens, including the token itself; 0: all earlier ones
   double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
 };
 
@@ -36,30 +37,32 @@ struct ModelConfig {
   std::int64_t num_key_value_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t max_position_embeddings = 2048;
-  double rms_norm_eps = 1e-5;  // of norms of every kind
+  double rms_norm_eps = 1e-5;  // of every kind of norm
   double rope_theta = 10000.0;
   std::optional<RopeScaling> rope_scaling;
   bool tie_word_embeddings = false;
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
-  // False: head_dim is hidden_size / num_attention_heads, and set_model_field() keeps it so.
+  // If false, head_dim is hidden_size / num_attention_heads, and set_model_field() keeps that true.
   bool head_dim_given = false;
 
   NormKind norm = NormKind::rms;
   HeadNorm head_norm = HeadNorm::none;
   Activation activation = Activation::silu;
-  bool gated = true;  // the activation of one half of the rows multiplies the other
+  bool gated = true;  // one half of the rows, activated, multiplies the other half
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool learned_positions = false;
-  double rotary_share = 1;     // of a head's dimensions, the first ones
-  double embedding_scale = 1;  // of the embedding's rows
+  double rotary_share = 1;     // the share of a head's dimensions that rotate: the first ones
+  double embedding_scale = 1;  // multiplies the embedding's rows
   double local_rope_theta = 10000.0;
   std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
-  std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
-  // Dropout probabilities above 0, by their fields. They concern only training, which has no dropout of these kinds.
+  std::vector<LayerAttention> layers;             // empty: all layers have LayerAttention's defaults
+  // Dropout probabilities above 0, by field name. They matter only in training, which does not support these kinds of
+  // dropout.
   std::map<std::string, double> dropout;
-  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with the numbers above.
+  // The fields of config.json that affect results, as a JSON object. If empty, they are those of a Llama with the
+  // values above.
   std::string fields;
 
   LayerAttention layer(std::int64_t index) const {
@@ -71,7 +74,7 @@ struct ModelConfig {
 ModelConfig preset_config(const std::string& name);
 const std::vector<std::string>& preset_names();
 
-/// Throws InputError if fields contradict each other (heads that do not divide, odd head_dim, sizes below 1).
+/// Throws InputError if fields contradict each other (heads that do not divide evenly, odd head_dim, sizes below 1).
 void validate(const ModelConfig& config, const std::string& path);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// The stretching of rotary frequencies for contexts longer than a model's first: the rope types of transformers
-// (modeling_rope_utils.py), with its defaults filled in. No LibTorch.
+// The scaling of rotary frequencies for contexts longer than the one of pretraining: the rope types of transformers
+// (modeling_rope_utils.py), with its defaults filled in. Does not include LibTorch.
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -13,7 +13,7 @@ struct LinearScaling {
   double factor = 1.0;
 };
 
-/// "llama3": wavelengths beyond the old context are stretched, medium ones are blended.
+/// "llama3": wavelengths longer than the old context are stretched, and medium ones are partly stretched.
 struct Llama3Scaling {
   double factor = 8.0;
   double low_freq_factor = 1.0;
@@ -21,8 +21,8 @@ struct Llama3Scaling {
   std::int64_t original_max_position_embeddings = 8192;
 };
 
-/// "yarn" (Peng et al. 2023): dimensions that rotate often enough in the old context stay, slow ones are stretched,
-/// with a ramp in between. Cosines and sines are multiplied by attention_factor.
+/// "yarn" (Peng et al. 2023): dimensions that rotate often enough within the old context do not change, slow ones are
+/// stretched, and a ramp connects the two. Cosines and sines are multiplied by attention_factor.
 struct YarnScaling {
   double factor = 1.0;
   double attention_factor = 1.0;
@@ -42,13 +42,13 @@ struct LongRopeScaling {
 
 using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling, LongRopeScaling>;
 
-/// The document length beyond which other frequencies apply. Nothing if the length does not matter.
+/// The document length beyond which other frequencies apply. Returns nothing if the length does not matter.
 inline std::optional<std::int64_t> old_context_of(const std::optional<RopeScaling>& scaling) {
   const auto* rope = scaling ? std::get_if<LongRopeScaling>(&*scaling) : nullptr;
   return rope ? std::optional(rope->original_max_position_embeddings) : std::nullopt;
 }
 
-/// True if a document of `length` tokens uses the frequencies of long ones.
+/// True if a document of `length` tokens uses the frequencies for long documents.
 inline bool is_beyond_old_context(const std::optional<RopeScaling>& scaling, std::int64_t length) {
   const std::optional<std::int64_t> old_context = old_context_of(scaling);
   return old_context && length > *old_context;

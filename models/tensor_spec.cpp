@@ -7,7 +7,7 @@
 namespace zero {
 namespace {
 
-/// Elements of a tensor for each index of the dimension that is cut.
+/// The number of elements per index of the dimension that is split.
 std::int64_t row_of(const TensorSpec& slice) {
   std::int64_t row = 1;
   for (std::size_t d = std::size_t(slice.cut->dim) + 1; d < slice.shape.size(); ++d) row *= slice.shape[d];

@@ -1,5 +1,6 @@
 #pragma once
-// TensorSpec: one tensor as files name it (checkpoints, safetensors, metrics), or a slice of one. No LibTorch.
+// TensorSpec: one tensor as files name it (checkpoints, safetensors, metrics), or a slice of one. Does not include
+// LibTorch.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,21 +16,21 @@ struct SlicePlace {
   bool operator==(const SlicePlace&) const = default;
 };
 
-/// How the ranks of the tensor axis cut a tensor along one dimension. The full tensor is made of pieces, one after
-/// another: queries, keys and values of a fused matrix, or a single one. Rank r of R holds elements
-/// [size r / R, size (r + 1) / R) of each piece, one after another. Sizes may differ by one.
+/// How the ranks of the tensor axis split a tensor along one dimension. The full tensor is a sequence of pieces:
+/// queries, keys and values of a fused matrix, or a single piece. Rank r of R holds elements [size r / R, size (r + 1)
+/// / R) of each piece, concatenated. Sizes may differ by one.
 struct TensorCut {
   int dim = 0;
-  std::vector<std::int64_t> pieces;  // their sizes along `dim` in the full tensor
+  std::vector<std::int64_t> pieces;  // sizes along `dim` in the full tensor
   SlicePlace place = {};
 
   /// Elements [begin, begin + count) of the full tensor along `dim`.
   struct Window {
     std::int64_t begin = 0, count = 0;
   };
-  /// The windows of one rank, a window for each piece.
+  /// The windows of one rank, one per piece.
   std::vector<Window> windows(int rank) const;
-  /// Sizes along `dim`: of the full tensor, and of one rank's slice.
+  /// The size along `dim` of the full tensor, and of one rank's slice.
   std::int64_t full() const;
   std::int64_t held(int rank) const;
 
@@ -37,8 +38,8 @@ struct TensorCut {
 };
 
 struct TensorSpec {
-  std::string name;                 // Hugging Face name, of the full tensor
-  std::vector<std::int64_t> shape;  // of the slice, if it is one
+  std::string name;                 // the full tensor's Hugging Face name
+  std::vector<std::int64_t> shape;  // of the slice, if this is a slice
   std::optional<TensorCut> cut = {};
 
   std::int64_t numel() const {
@@ -46,31 +47,31 @@ struct TensorSpec {
     for (std::int64_t d : shape) n *= d;
     return n;
   }
-  /// The full tensor of a slice. Itself if it is none.
+  /// The full tensor of a slice. A full tensor returns itself.
   TensorSpec full() const;
-  /// The slice that another rank of the tensor axis holds. Itself if it is no slice.
+  /// The slice that another rank of the tensor axis holds. A full tensor returns itself.
   TensorSpec of_rank(int rank) const;
 };
 
-/// The slice that a rank at this place holds of a full tensor, which has the pieces along `dim`. On an axis of one rank
-/// the full tensor itself, without a cut.
+/// The slice that the rank at `place` holds of a full tensor with these pieces along `dim`. On an axis of one rank,
+/// returns the full tensor.
 TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, SlicePlace place);
 
-/// True if a slice of a flattened tensor consists of whole blocks of that many elements. True for a full tensor.
+/// True if a slice consists of whole blocks of `block` elements of the flattened tensor. Always true for a full tensor.
 bool is_cut_between(const TensorSpec& tensor, std::int64_t block);
 
 /// "[32, 64]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// Visits elements [begin, begin + count) of a flattened slice as runs that are also contiguous in the
-/// flattened full tensor, ascending. visit() gets the run's first element in the full tensor, the same counted
-/// from `begin`, and its length.
+/// Visits elements [begin, begin + count) of a flattened slice as runs that are also contiguous in the flattened full
+/// tensor, ascending. visit() receives the run's first element in the full tensor, its offset from `begin` in the
+/// slice, and its length.
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit);
 
-/// The reverse: visits elements [begin, begin + count) of a flattened full tensor as runs that one rank's slice holds
-/// contiguously, ascending: visit(rank, first element in its slice, the same counted from `begin`, elements). `slice`:
-/// that of any rank; a full tensor counts as that of rank 0.
+/// The reverse: visits elements [begin, begin + count) of a flattened full tensor as ascending runs that one rank's
+/// slice holds contiguously. visit() receives the rank, the run's first element in its slice, the offset from `begin`,
+/// and the length. `slice` may be any rank's; a full tensor counts as rank 0's.
 void for_each_slice_run(
     const TensorSpec& slice, std::int64_t begin, std::int64_t count,
     const std::function<void(int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t count)>& visit);

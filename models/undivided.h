@@ -1,5 +1,5 @@
 #pragma once
-// Computations that run on one of a rank's threads, because the number of threads would change the last bits.
+// Computations that use only one of a rank's threads, because the number of threads would change the last bits.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
@@ -10,14 +10,14 @@
 #include <cstdint>
 #include <optional>
 
-/// MKL's function, if LibTorch contains MKL: limits the number of threads for the calling thread (0: no limit). Returns
-/// the previous limit.
+/// A function of MKL, null if LibTorch does not contain MKL. It limits the number of threads for the calling thread (0:
+/// no limit). Returns the previous limit.
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {
 
-/// While it lives, the calling thread runs everything alone. MKL has a limit of its own. On Intel processors the number
-/// of threads that it might use decides its order of additions, even if it uses only one.
+/// While it lives, the calling thread computes everything alone. MKL's limit is set too: on Intel processors MKL's
+/// order of additions depends on the number of threads that it may use, even if it uses one.
 class OneThread {
  public:
   OneThread() { set(1); }
@@ -39,9 +39,9 @@ class OneThread {
   int mkl_before_ = MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0;
 };
 
-/// OneThread if LibTorch is asked for deterministic algorithms. LibTorch's own loops give other bits with other numbers
-/// of threads. Sums change their order, and functions such as exp compute the end of a thread's part differently.
-/// Training code that uses them needs one. Sums and products of two numbers need none.
+/// Acts as OneThread if LibTorch's deterministic algorithms are on. The bits that LibTorch's own loops give depend on
+/// the number of threads: sums change their order, and functions such as exp compute the end of a thread's range
+/// differently. Training code that uses them needs an Undivided. Elementwise sums and products do not.
 class Undivided {
  public:
   Undivided() {
@@ -52,9 +52,9 @@ class Undivided {
   std::optional<OneThread> alone_;
 };
 
-/// If LibTorch is asked for deterministic algorithms, runs f() entirely on the caller's thread, including products of
-/// libraries. The caller's team has nothing else to do. Otherwise runs f(). Not for decompositions, which in MKL would
-/// wait forever for the rest of a team.
+/// Runs f(). If LibTorch's deterministic algorithms are on, everything in f() runs on the caller's thread, including
+/// library products; the other threads are idle. Do not use it for decompositions: MKL would wait forever for the other
+/// threads.
 template <class F>
 void undivided(F&& f) {
   if (!at::globalContext().deterministicAlgorithms()) return f();

@@ -1,9 +1,9 @@
 #pragma once
-// Unit: one link of a model's chain (embedding, decoder blocks, head). A unit knows nothing of shards or stages, and
-// the engine nothing of a unit's computation. It knows the ranks that hold other tokens, or other slices of its
-// weights.
+// Unit: one link of a model's chain (embedding, decoder blocks, head). A unit knows nothing about shards or stages, and
+// the engine knows nothing about a unit's computation. A unit does know the ranks that hold other tokens, or other
+// slices of its weights.
 //
-// At stage 3 the memory of its parameters exists only between the unit's unshard and reshard.
+// At stage 3 the memory of a unit's parameters exists only between the unit's unshard and reshard.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace zero {
 
-/// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the
-/// unit too, by index; magnitude is -1 if there is none.
+/// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are also parameters of
+/// the unit, given by index. `magnitude` is -1 if there is none.
 struct Adapter {
   int parameter = 0;
   std::int64_t begin = 0;
@@ -26,36 +26,36 @@ struct Adapter {
   std::uint64_t seed = 0;  // of this module
 };
 
-/// The meaning of a batch on Meta, which has sizes and no data, for decisions that depend on data.
+/// Facts about a batch on the meta device, which has no data, for decisions that depend on data.
 struct MetaBatch {
-  at::DeviceType device = at::kCPU;  // the device whose operations are meant
+  at::DeviceType device = at::kCPU;  // the device whose memory is measured
   bool ignores_targets = false;      // some targets are not trained
 };
 
-/// The input of one micro-batch. B sequences of T tokens.
+/// The input of one micro-batch: B sequences of T tokens.
 struct Batch {
   at::Tensor ids;        // [B, T] int64
   at::Tensor targets;    // [B, T] int64; ignored_target if nothing is trained. Undefined if only logits are wanted.
   at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
   at::Tensor documents;  // [B, T] int32 document number inside the row, below T, -1 for padding; attention stays
                          // inside a document. Undefined: each row is one document, and ends at its highest position.
-  // Forms of the documents for attention on a GPU, made once for all layers (models/nn/device_batch.h).
-  // Undefined elsewhere.
-  at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
+  // The documents in the forms that GPU attention needs, made once for all layers (models/nn/device_batch.h). Undefined
+  // on a CPU.
+  at::Tensor spans = {};  // [spans + 1] int32: each document's first token among all B T tokens, and then B T
   std::int64_t longest_span = 0;
-  at::Tensor bias = {};  // [B, 1, T, T]: 0 if a token attends, else -inf
+  at::Tensor bias = {};  // [B, 1, T, T]: 0 if a token attends, otherwise -inf
   MetaBatch meta = {};
-  // For the loss alone; the units never see them.
+  // Only the loss reads these; units never do.
   at::Tensor token_weights = {};                 // [B, T] fp32, of the targets; undefined: all 1
   at::Tensor row_weights = {};                   // [B] fp32; undefined: all 1
   std::map<std::string, at::Tensor> named = {};  // fp32: [B, k], or [B, T] for values of tokens
 };
 inline constexpr std::int64_t ignored_target = -100;
 
-/// Some of a rank's tokens, where a computation takes them by tiles.
+/// Some of a rank's tokens, if a computation runs on tiles of tokens.
 struct TokenTile {
-  std::int64_t first = 0;       // the number of the first one among the rank's
-  std::int64_t row_length = 0;  // of the rows that the tokens come from; 0: no tile, all tokens are there
+  std::int64_t first = 0;       // index of the tile's first token among the rank's
+  std::int64_t row_length = 0;  // of the rows that the tokens come from; 0: not a tile but all tokens
 };
 
 class Communicator;
@@ -63,26 +63,26 @@ class KvCache;
 class Loss;
 class LossTerms;
 
-/// The inputs of one pass through the chain in addition to the activations.
+/// The inputs of one pass through the chain besides the activations.
 struct ForwardContext {
   const Batch* batch = nullptr;
-  KvCache* cache = nullptr;          // generation only
-  bool training = false;             // draw dropout
-  std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
-  std::int64_t first_sample = 0;     // global number of the batch's first sequence
-  bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
-  bool keep_inputs = false;          // keep outputs of norms and activations for backward, instead of recomputing
-  std::int64_t mlp_tokens = 0;       // MLPs take so many tokens at a time, and run each tile again in backward; 0: all
-  bool only_gradient = false;        // backward computes a block again, and reads no values of its result
+  KvCache* cache = nullptr;       // generation only
+  bool training = false;          // draw dropout
+  std::uint64_t seed = 0;         // the run's seed mixed with the step; each unit and sample derives its draws from it
+  std::int64_t first_sample = 0;  // global number of the batch's first sequence
+  bool recompute_attention = false;  // blocks save nothing of their attention half and run it again in backward
+  bool keep_inputs = false;          // keep outputs of norms and activations for backward instead of recomputing them
+  std::int64_t mlp_tokens = 0;  // MLPs process this many tokens at a time and run each tile again in backward; 0: all
+  bool only_gradient = false;   // backward runs a block again without reading the values of its result
   TokenTile tile = {};
-  std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: the device's default
-  double gradient_scale = 1;         // the expected gradient of the loss
-  const Loss* loss = nullptr;        // turns the last unit's output into the loss; null: the cross-entropy
-  LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: they are dropped. A ChainPass has its
+  std::int64_t logits_bytes = 0;  // most bytes of logits in one chunk of the head; 0: the device's default
+  double gradient_scale = 1;      // the expected gradient of the loss
+  const Loss* loss = nullptr;     // turns the last unit's output into the loss; null: cross-entropy
+  LossTerms* terms = nullptr;  // receives terms that units add to the loss; null: terms are dropped. ChainPass sets its
                                // own.
-  Communicator* context_ranks = nullptr;  // hold the other tokens of the batch; null: nobody. A ChainPass has its own.
-  Communicator* tensor_ranks = nullptr;   // hold the other slices of cut weights; null: weights are whole. A ChainPass
-                                          // has its own.
+  Communicator* context_ranks = nullptr;  // hold the batch's other tokens; null: none. ChainPass sets its own.
+  Communicator* tensor_ranks = nullptr;   // hold the other slices of weights; null: weights are not split. ChainPass
+                                          // sets its own.
 };
 
 class Unit : public ParameterUnit {
@@ -90,17 +90,17 @@ class Unit : public ParameterUnit {
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
-  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape, or
-  /// the rank's own tokens [1, own, hidden] if context_ranks or tensor_ranks divide them
-  /// (models/parallel/token_split.h). The last unit returns context.loss of the batch, summed and not averaged, a
-  /// scalar in fp32 (fp64 when computing in fp64). A unit may add terms to it on the way (models/loss_terms.h).
+  /// The first unit receives an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape,
+  /// or the rank's own tokens [1, own, hidden] if context_ranks or tensor_ranks divide them
+  /// (models/parallel/token_split.h). The last unit returns the batch's context.loss as a scalar in fp32 (fp64 for
+  /// fp64), summed and not averaged. Any unit may add terms to the loss (models/loss_terms.h).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
   /// True if the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in
   /// backward.
   virtual bool backward_reads_weights() const { return true; }
 
-  /// Drops tables that are kept from pass to pass, so that the next pass makes them again.
+  /// Frees tables that are kept between passes. The next pass computes them again.
   virtual void drop_tables() {}
 
  protected:

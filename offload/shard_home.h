@@ -1,27 +1,28 @@
 #pragma once
-// ShardHome: the place of a rank's part of one flat vector between uses: a tensor of any device, or a store.
+// ShardHome: where a rank keeps its part of one flat vector between uses: in a tensor on any device, or in a store.
 #include <ATen/core/Tensor.h>
 
 #include "offload/shard_store.h"
 
 namespace zero {
 
-/// Used by the rank's own thread.
+/// Only the rank's own thread uses it.
 class ShardHome {
  public:
   virtual ~ShardHome() = default;
   ShardHome(const ShardHome&) = delete;
   ShardHome& operator=(const ShardHome&) = delete;
 
-  /// Starts to load it. A hint.
+  /// A hint: starts to load the part.
   virtual void fetch() {}
-  /// All of it, flat, until release(). If the home is not a tensor, do not acquire it twice without a release.
+  /// Returns the whole part as a flat tensor, valid until release(). If the home is not a TensorHome, do not acquire it
+  /// twice without a release.
   virtual at::Tensor acquire() = 0;
-  /// `changed`: it was written to.
+  /// Ends the use. `changed` says if the tensor was written to.
   virtual void release(bool changed) {}
-  /// True if collectives of the device use a buffer for it, because it lies in other memory than theirs.
+  /// True if the device's collectives need a buffer, because the part lies in memory that they cannot use.
   virtual bool passes_buffer() const { return false; }
-  /// True if a copy in flight may continue after release().
+  /// True if a copy in flight may still use the memory after release().
   virtual bool keeps_addresses() const { return true; }
 
  protected:
@@ -37,7 +38,7 @@ class TensorHome final : public ShardHome {
   at::Tensor tensor_;
 };
 
-/// One shard of a store, which outlives this.
+/// One shard of a store. The store must outlive this object.
 class StoredShard final : public ShardHome {
  public:
   StoredShard(ShardStore& store, int shard, at::ScalarType type, bool passes_buffer)

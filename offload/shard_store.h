@@ -1,12 +1,12 @@
 #pragma once
-// ShardStore: the place of a rank's parameter shards while their unit is not in use, one shard per parameter group.
+// ShardStore: holds a rank's parameter shards while their unit is not in use, one shard per parameter group.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace zero {
 
-/// Used by the rank's own thread. Bytes start as zeros.
+/// Only the rank's own thread uses it. All bytes are zero at first.
 class ShardStore {
  public:
   virtual ~ShardStore() = default;
@@ -16,14 +16,14 @@ class ShardStore {
   int shards() const { return static_cast<int>(bytes_.size()); }
   std::int64_t bytes(int shard) const { return bytes_.at(static_cast<std::size_t>(shard)); }
 
-  /// Starts to load a shard. A hint, which does nothing if there is no room for it yet.
+  /// A hint: starts to load a shard, or does nothing if there is no room for it yet.
   virtual void fetch(int shard) {}
-  /// The shard's bytes, 64-byte aligned, until release(). Waits for them. Do not acquire a shard twice without a
-  /// release.
+  /// Waits for the shard's bytes and returns them, 64-byte aligned and valid until release(). Do not acquire a shard
+  /// twice without a release.
   virtual void* acquire(int shard) = 0;
-  /// `changed`: the bytes were written to and must be kept.
+  /// Ends the use. `changed` says if the bytes were written to, so that the change must be kept.
   virtual void release(int shard, bool changed) = 0;
-  /// True if a shard's bytes stay in place after release(), so that a copy in flight may continue.
+  /// True if a shard's bytes keep their address after release(), so that a copy in flight may continue.
   virtual bool keeps_addresses() const { return false; }
 
  protected:

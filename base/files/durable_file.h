@@ -1,6 +1,6 @@
 #pragma once
-// DurableFile: a new file, written and synced at its end. A failed call is not retried: after a failed fsync the system
-// may count pages as written that are not (Rebello et al., ATC 2020).
+// DurableFile: a new file that is synced once all data are written. A failed call is not retried: after a failed fsync
+// the system may mark pages clean that were never written (Rebello et al., ATC 2020).
 #include <cstdint>
 #include <string>
 
@@ -12,7 +12,7 @@ class DurableFile {
  public:
   static constexpr std::int64_t block = 4096;
 
-  /// Writes through the page cache, in chunks of any size. `mode`: permissions before the umask.
+  /// Writes through the page cache, in chunks of any size. `mode` holds the permissions before the umask.
   struct Buffered {
     unsigned mode = 0644;
   };
@@ -22,8 +22,8 @@ class DurableFile {
     std::int64_t bytes = 0;
   };
 
-  /// Every member throws Error "PATH: cannot be WHAT: REASON; REMEDY". The constructors also throw it if the name is
-  /// taken.
+  /// Every member throws Error "PATH: cannot be WHAT: REASON; REMEDY". The constructors also throw it if the file
+  /// exists.
   DurableFile(FileCalls& calls, const std::string& path, Buffered way);
   DurableFile(FileCalls& calls, const std::string& path, Direct way);
   ~DurableFile();
@@ -40,7 +40,7 @@ class DurableFile {
  private:
   FileCalls& calls_;
   std::string path_;
-  std::int64_t unit_ = 1;  // bytes that are written together
+  std::int64_t unit_ = 1;  // writes are multiples of this many bytes
   int file_ = -1;
   std::int64_t written_ = 0;
 };

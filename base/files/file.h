@@ -1,5 +1,5 @@
 #pragma once
-// File: positioned reads that fail cleanly on a truncated file (a mapped file would end the process with SIGBUS).
+// File: positioned reads. A truncated file throws an exception, where a mapped one would kill the process (SIGBUS).
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,15 +21,15 @@ class File {
   const std::string& path() const { return path_; }
   std::int64_t size() const { return facts_.bytes; }  // when it was opened
   unsigned owner() const { return facts_.owner; }
-  /// Its permissions, without group permissions if this process is not in the group.
+  /// The file's permissions, without the group's if this process is not in the group.
   unsigned mode() const;
   /// True if its size or modification time has changed since it was opened.
   bool changed() const;
 
-  /// Reads exactly `bytes` bytes from `offset`. Throws InputError if the file ends before, also if it shrank since it
-  /// was opened.
+  /// Reads exactly `bytes` bytes from `offset`. Throws InputError if the file ends earlier, even if it has shrunk since
+  /// it was opened.
   void read_at(void* to, std::int64_t bytes, std::int64_t offset) const;
-  /// Reads up to `bytes` bytes from `offset` and returns their number. Throws InputError if they cannot be read.
+  /// Reads up to `bytes` bytes from `offset` and returns the number of bytes read. Throws InputError if a read fails.
   std::int64_t read_up_to(void* to, std::int64_t bytes, std::int64_t offset) const;
 
  private:

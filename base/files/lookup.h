@@ -1,6 +1,7 @@
 #pragma once
-// Lookups: whether a path exists and what it names. An error is not an absence: a lookup that fails for a transient
-// reason, as on a file server, is retried for three seconds. Then it is refused.
+// Lookups: whether a path exists and what kind of file it names. A failed lookup does not mean that the path is
+// missing. A lookup that fails for a transient reason, as on a file server, is retried for three seconds and then
+// throws.
 #include <string>
 #include <vector>
 
@@ -9,20 +10,20 @@
 
 namespace zero {
 
-/// A file or folder that cannot be looked up or read. Its contents are unknown.
+/// A file or folder cannot be looked up or read, so its contents are unknown.
 class UnreadableError : public InputError {
  public:
   using InputError::InputError;
 };
 
-/// True if a call that failed for this reason may succeed later. False if the reason is an answer (ENOENT, ENOTDIR).
+/// True if a call that failed with this errno may succeed later. False if the errno is definitive (ENOENT, ENOTDIR).
 bool may_pass(int reason);
 
-/// Throws UnreadableError "PATH: cannot be WHAT: REASON; REMEDY" for a read-only call.
+/// Throws UnreadableError "PATH: cannot be WHAT: REASON; REMEDY" for a read-only call that failed.
 [[noreturn]] void refuse_call(const std::string& path, const std::string& what, int reason = errno);
 
 /// Retries `call` for three seconds while it fails (-1) for a transient reason. Returns the last result, with its
-/// errno. Only for read-only calls: a failed write may have been done in part.
+/// errno. Use it for read-only calls only: a failed write may have been partly done.
 template <class Call>
 auto patiently(FileCalls& calls, const Call& call) {
   using std::chrono::milliseconds;
@@ -34,7 +35,7 @@ auto patiently(FileCalls& calls, const Call& call) {
   }
 }
 
-/// Does the same, and throws UnreadableError (refuse_call) instead of returning a failure.
+/// Like patiently(), but throws UnreadableError (refuse_call) instead of returning a failure.
 template <class Call>
 auto answer_of(FileCalls& calls, const std::string& path, const std::string& what, const Call& call) {
   const auto result = patiently(calls, call);
@@ -42,30 +43,30 @@ auto answer_of(FileCalls& calls, const std::string& path, const std::string& wha
   return result;
 }
 
-/// These throw UnreadableError if the system gives no answer.
+/// These functions throw UnreadableError if the lookup fails.
 FileFacts facts_of(const std::string& path, FileCalls& calls, Links links = Links::followed);
 FileFacts facts_of(const std::string& path, Links links = Links::followed);
 inline bool is_there(const std::string& path) { return facts_of(path).kind != FileFacts::Kind::absent; }
 inline bool is_file(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::file; }
 inline bool is_folder(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::directory; }
 
-/// True if this process may use the path in the way of `mode` (R_OK, W_OK, X_OK of access(2)). False, with errno, if
-/// the system says that it may not. Throws UnreadableError if there is no answer.
+/// True if this process may access the path as `mode` says (R_OK, W_OK, X_OK of access(2)). If access is denied,
+/// returns false and sets errno. Throws UnreadableError if the lookup fails.
 bool may_access(const std::string& path, int mode);
 
 /// The names in a folder, sorted. Empty if the folder does not exist.
 std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
-/// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1, with
-/// errno, for an answer. The answers: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file
-/// system has no locks (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
+/// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1 with
+/// errno if another holder has the lock (EWOULDBLOCK), if the folder is missing (ENOENT), or if the file system has no
+/// locks (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if the call fails otherwise.
 int lock_folder(const std::string& folder, FileCalls& calls);
 
 /// True if both paths lead to the same existing file or folder.
 bool is_same_place(const std::string& a, const std::string& b);
 
-/// The path with its links resolved, as far as it exists (std::filesystem::weakly_canonical).
+/// The path with links resolved in its existing part (std::filesystem::weakly_canonical).
 std::string real_path(const std::string& path);
 
 }  // namespace zero

@@ -38,7 +38,8 @@ void NewFile::publish() {
   file_.finish();
   check_call(calls_->rename(file_.path(), path_), file_.path(), "renamed");
   published_ = true;
-  // The rename is done. A failed sync of the folder only leaves durability across a power cut to the system.
+  // The rename is done. If only the sync of the folder fails, the file is complete, but the name may be lost in a power
+  // cut.
   calls_->sync_directory(std::filesystem::absolute(path_).parent_path().string());
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// NewFile: a file that appears under its name only when it is complete and durable. A reader sees the old file or the
-// new.
+// NewFile: a file that appears under its name only when it is complete and durable. A reader sees either the old file
+// or the new one.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace zero {
 
-/// It is written as PATH.tmp-RANDOM in the target's folder. Nobody can create a file of that name beforehand. Unless
-/// published it is removed again.
+/// The file is written as PATH.tmp-RANDOM in the target's folder. Nobody can guess that name and create it beforehand.
+/// The file is removed unless it is published.
 class NewFile {
  public:
-  /// Every member throws Error "PATH.tmp-RANDOM: cannot be WHAT: REASON; REMEDY". `mode`: permissions before the umask.
+  /// Every member throws Error "PATH.tmp-RANDOM: cannot be WHAT: REASON; REMEDY". `mode` holds the permissions before
+  /// the umask.
   explicit NewFile(const std::string& path, unsigned mode = 0644,
                    std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
   NewFile(const std::string& path, FileCalls& calls) : NewFile(path, 0644, unowned(calls)) {}
@@ -26,7 +27,7 @@ class NewFile {
   void append(const void* from, std::int64_t bytes) { file_.append(from, bytes); }
   /// Overwrites appended data.
   void replace(const void* from, std::int64_t bytes, std::int64_t offset) { file_.replace(from, bytes, offset); }
-  /// Syncs the content, renames the file to its name and syncs the folder. Nothing may be appended afterwards.
+  /// Syncs the content, renames the file to PATH and syncs the folder. Nothing may be appended afterwards.
   void publish();
 
  private:
@@ -36,7 +37,7 @@ class NewFile {
   bool published_ = false;
 };
 
-/// True for the name of a file that a NewFile left behind because its process was killed.
+/// True if the name is that of a temporary file, left behind by a NewFile whose process was killed.
 bool is_unpublished(const std::string& name);
 
 }  // namespace zero

@@ -1,15 +1,14 @@
 #pragma once
-// Checks on folders that somebody else may have made: a model, an adapter, a checkpoint. No LibTorch.
+// Checks folders that may come from somebody else: a model, an adapter, a checkpoint. Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace zero {
 
-/// Throws InputError if `path`, inside `folder`, does not belong to it. That is a path that is neither a regular file
-/// nor a folder, or a link that leads out of the folder. Two kinds of links are allowed: to a file of the same name (a
-/// folder of links), and into the cache of Hugging Face. Other links could pull a user's file into a result. A missing
-/// path is not refused.
+/// Throws InputError if `path`, inside `folder`, is neither a regular file nor a folder, or is a link that leads out of
+/// `folder`. Two kinds of such links are allowed: to a file of the same name (a folder of links), and into Hugging
+/// Face's cache. Any other link could copy one of the user's files into a result. A missing path passes.
 void require_own_file(const std::string& folder, const std::string& path);
 
 /// Checks all files in a folder with these endings.

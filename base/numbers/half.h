@@ -1,6 +1,6 @@
 #pragma once
-// The two floating types of 16 bits as bit patterns, and their conversion one number at a time. base/simd/lanes.inl
-// converts whole vectors, to the same bits.
+// The two 16-bit floating types as bit patterns, and their conversion one number at a time. base/simd/lanes.inl
+// converts whole vectors, with the same bits as a result.
 #include <bit>
 #include <cstdint>
 
@@ -27,7 +27,8 @@ constexpr float to_float(Fp16 x) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24f));
 }
 
-/// x as a T. To nearest, ties to even; a NaN stays a quiet NaN with the upper bits of its payload.
+/// Converts x to T, rounding to nearest with ties to even. A NaN becomes a quiet NaN that keeps the upper bits of its
+/// payload.
 template <class T>
 constexpr T rounded(float x) {
   return x;

@@ -1,5 +1,6 @@
 #pragma once
-// The number types that kernels read and write, on the CPU and on GPUs. .cu files include it: no other header here.
+// The number types that kernels read and write, on the CPU and on GPUs. .cu files include this header, so it includes
+// no other.
 
 namespace zero {
 

@@ -1,13 +1,13 @@
 #pragma once
-// Converts LibTorch's names of number types to Number, and a Number to the C++ type.
+// Converts LibTorch's ScalarType to Number, and Number to a C++ type.
 #include "base/error.h"
 #include "base/numbers/half.h"
 #include "base/numbers/number.h"
 
 namespace zero {
 
-/// LibTorch's ScalarType as a Number. It is a template, since this room includes no LibTorch. Throws InternalError for
-/// a type that no kernel supports.
+/// LibTorch's ScalarType as a Number. This is a template because base/ does not include LibTorch. Throws InternalError
+/// for a type that no kernel supports.
 template <class ScalarType>
 Number number_of(ScalarType type) {
   switch (type) {
@@ -28,7 +28,7 @@ Number number_of(ScalarType type) {
   }
 }
 
-/// Calls f(T{}) with the C++ type of a floating number. Throws InternalError for an integer.
+/// Calls f(T{}), where T is the C++ type of a floating Number. Throws InternalError for an integer type.
 template <class F>
 auto with_float_type(Number number, const F& f) {
   switch (number) {

@@ -1,5 +1,5 @@
-// Vectors of fp32 or fp64 from and to memory in any floating type. For files of kernels (base/simd/targets.h); included
-// once per target, so the guard toggles.
+// Loads vectors of fp32 or fp64 from memory in any floating type, and stores them. For files of kernels
+// (base/simd/targets.h); included once per target, so the guard toggles.
 #if defined(ZERO_BASE_SIMD_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ZERO_BASE_SIMD_LANES_INL
 #undef ZERO_BASE_SIMD_LANES_INL
@@ -93,7 +93,8 @@ HWY_INLINE void store(D, Vector<D> x, float* to) {
   hn::StoreU(hn::DemoteTo(narrow, x), narrow, to);
 }
 
-/// Stores past the caches, to a place that is aligned to a whole vector. hwy::FlushStream() must follow the last store.
+/// Stores that bypass the caches. The address must be aligned to a whole vector. hwy::FlushStream() must follow the
+/// last store.
 template <class D>
 HWY_INLINE void stream(D d, Vector<D> x, hn::TFromD<D>* to) {
   hn::Stream(x, d, to);

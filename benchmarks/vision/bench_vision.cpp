@@ -1,6 +1,6 @@
 // Steps of the example's ResNet18 through zero::Sharded, timed: one JSON object on the main process's output.
 //   bench_vision [--stage N] [--batch N] [--width N] [--steps N] [--norm sync|local]
-// Pictures are random ones; --batch counts those of all processes.
+// Pictures are random. --batch counts the pictures of all processes.
 #include <torch/torch.h>
 
 #include <chrono>

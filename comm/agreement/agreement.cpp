@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below any useful deadline
 
-/// Thread-local state that work on another thread needs too.
+/// Thread-local state that work on another thread also needs.
 class CallingThread {
  public:
   CallingThread() : threads_(at::get_num_threads()), category_(current_category()), tracker_(current_tracker()) {}

@@ -1,10 +1,10 @@
 #pragma once
-// Rank0Scope: marks the work of one rank while the others wait for it. It must not make collectives.
+// Rank0Scope: marks work that one rank does while the others wait. Such work must not call collectives.
 
 namespace zero {
 
-/// While it lives, calls of communicators of several ranks on this thread throw InputError with the remedy: no other
-/// rank would join them.
+/// While a Rank0Scope lives, every collective that this thread calls on several ranks throws InputError with the
+/// remedy, because no other rank would join the call.
 class Rank0Scope {
  public:
   Rank0Scope() { ++depth; }

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// "rank 3" or "ranks 1, 2, 5". From more than eight it lists the first ones, and "...".
+/// "rank 3" or "ranks 1, 2, 5". If there are more than eight, lists the first eight and "...".
 std::string ranks_text(const std::vector<int>& ranks);
 
 }  // namespace zero

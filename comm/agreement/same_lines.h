@@ -9,10 +9,10 @@ namespace zero {
 
 struct LineDifference {
   int rank = 0;              // a rank whose text differs from the first rank's
-  std::string first, other;  // the first line that differs, there and on `rank`; "nothing more" behind the last one
+  std::string first, other;  // the first differing line, there and on `rank`; "nothing more" past the end
 };
 
-/// Returns nothing if all ranks have the same text. The result is the same on all of them. Collective.
+/// Returns nothing if all ranks have the same text. All ranks return the same result. Collective.
 std::optional<LineDifference> difference_of_lines(Communicator& group, const std::string& mine);
 
 }  // namespace zero

@@ -5,7 +5,7 @@
 namespace zero {
 namespace {
 
-/// The options as a caller gives them: integer sums are exact anyway.
+/// The options as callers pass them; integer sums are exact anyway.
 ReduceOptions as_asked(ReduceOptions options) {
   if (c10::isIntegralType(options.sum_type, false)) options.sum_type = at::kFloat;
   return options;

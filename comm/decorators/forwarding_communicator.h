@@ -1,6 +1,6 @@
 #pragma once
-// ForwardingCommunicator: the base of decorators. It forwards everything to another communicator of the same ranks. A
-// decorator overrides the parts that it changes.
+// ForwardingCommunicator: the base class of decorators. It forwards every call to another communicator of the same
+// ranks. A decorator overrides the methods that it changes.
 #include "comm/communicator.h"
 
 namespace zero {
@@ -12,7 +12,7 @@ class ForwardingCommunicator : public Communicator {
   FailureHandling& failures() override { return inner_.failures(); }
 
  protected:
-  /// `inner` must outlive this. Its records have their own numbers.
+  /// `inner` must outlive this object. The inner communicator numbers its records independently.
   explicit ForwardingCommunicator(Communicator& inner) : Communicator(inner.rank(), inner.size()), inner_(inner) {}
 
   Communicator& inner() { return inner_; }
@@ -28,7 +28,7 @@ class ForwardingCommunicator : public Communicator {
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_settle(const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
-  /// Returns a part of the inner communicator, without this decorator around it.
+  /// Splits the inner communicator. The result is not decorated.
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
  private:

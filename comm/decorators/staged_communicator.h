@@ -1,6 +1,6 @@
 #pragma once
-// StagedCommunicator: passes collectives of a device's tensors through host memory and a CPU backend. It serves ranks
-// that share a GPU if NCCL does not allow that. Correct and slow: every call waits for the device.
+// StagedCommunicator: runs collectives of device tensors through host memory and a CPU backend. It serves ranks that
+// share a GPU if NCCL does not allow that. It is correct but slow: every call waits for the device.
 #include "comm/decorators/forwarding_communicator.h"
 
 namespace zero {

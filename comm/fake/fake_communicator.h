@@ -1,13 +1,13 @@
 #pragma once
-// One rank of a pretended world of N. Every collective returns at once, with the right shapes and made-up values. It
-// measures the memory of a large job on one machine.
+// One rank of a fake job of N ranks. Every collective returns at once, with the right shapes and made-up values. It is
+// used to measure a large job's memory on one machine.
 #include "comm/communicator.h"
 
 namespace zero {
 
-/// Rank `rank` of `size` pretended ranks. all_gather repeats its own shard. reduce_scatter returns its own slice (added
-/// when accumulating). all_to_all returns what the rank sends itself, and zeros from others. all_reduce, broadcast,
-/// send and recv leave their tensor unchanged. split returns pretended ranks too.
+/// Rank `rank` of `size` fake ranks. all_gather repeats this rank's shard. reduce_scatter returns this rank's slice, or
+/// adds it if `accumulate` is set. all_to_all returns this rank's elements to itself, and zeros from all others.
+/// all_reduce, broadcast, send and recv leave their tensor unchanged. split returns a FakeCommunicator.
 class FakeCommunicator final : public Communicator {
  public:
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}

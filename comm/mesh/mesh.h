@@ -1,7 +1,7 @@
 #pragma once
-// Mesh: the ranks of a job on a grid of named axes, and the groups of ranks that differ along some of them. It is
-// PyTorch's DeviceMesh, with axes of fixed names. Code that needs a part of the batch, a sum, a norm or a shard names
-// axes and never counts ranks itself. A new axis then needs no change there.
+// Mesh: the ranks of a job on a grid of named axes, and the groups of ranks that differ along some of them. It
+// corresponds to PyTorch's DeviceMesh, with fixed axis names. Code that needs a part of the batch, a sum, a norm or a
+// shard names axes and never counts ranks itself. A new axis therefore does not change that code.
 #include <map>
 #include <memory>
 
@@ -12,10 +12,11 @@ namespace zero {
 
 class Mesh {
  public:
-  /// `ranks` takes tensors of the computing device, `host` those of the host between the same ranks (null: `ranks`
-  /// does). Both outlive the mesh. Throws InputError unless the shape has as many places as there are ranks.
+  /// `ranks` carries tensors of the computing device, `host` those in host memory. Both have the same ranks. If `host`
+  /// is null, `ranks` carries both. Both must outlive the mesh. Throws InputError unless the shape has as many places
+  /// as there are ranks.
   Mesh(Communicator& ranks, const MeshShape& shape, Communicator* host = nullptr);
-  /// Puts all ranks along `shard`.
+  /// Puts all ranks along the `shard` axis.
   explicit Mesh(Communicator& ranks) : Mesh(ranks, {.shard = ranks.size()}) {}
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
@@ -28,15 +29,15 @@ class Mesh {
   /// All ranks.
   Communicator& ranks() { return ranks_; }
   Communicator& host() { return host_; }
-  /// The ranks that differ from this one only along these axes, in the order of their places. The first call for a set
-  /// of axes is collective over all ranks of the mesh. It creates nothing if the group has one rank or all ranks. Sets
-  /// may share a group, and then their calls form one sequence.
+  /// The group of ranks that differ from this one only along these axes, in the order of their places. The first call
+  /// for a set of axes is collective over all ranks of the mesh. No communicator is created for a group of one rank or
+  /// of all ranks. Two sets of axes may share a communicator, and their calls then form one sequence.
   Communicator& along(AxisSet axes);
-  /// Another communicator of the same ranks, whose calls may run concurrently with those of the first. Null for a group
-  /// of one. Collective.
+  /// Makes another communicator of the ranks of along(axes), whose calls may run concurrently with that one's. Returns
+  /// null for a group of one. Collective.
   std::unique_ptr<Communicator> another(AxisSet axes);
 
-  /// Device bytes of the ranks' communicator and those of along() that LibTorch's allocators do not count.
+  /// The device memory in bytes, held by ranks() and by all groups of along(), that LibTorch's allocators do not count.
   std::int64_t own_device_bytes() const;
 
  private:

@@ -1,15 +1,15 @@
 #pragma once
-// MeshShape: the ranks of a job as a grid of named axes. It only computes places, and does not communicate.
+// MeshShape: the ranks of a job as a grid of named axes. It computes places and does not communicate.
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 
 namespace zero {
 
-/// In the order of ranks, the slowest first: ranks that differ only in `tensor` are neighbours, and share a node.
+/// In rank order, slowest axis first: ranks that differ only along `tensor` have adjacent numbers and share a node.
 enum class MeshAxis : std::uint8_t {
   pipeline,   // other units of the model
-  replicate,  // another copy of the states, and other rows
+  replicate,  // another copy of the states, and other rows of the batch
   shard,      // another part of the states, and other rows
   context,    // another part of the states, and other tokens of the same rows
   tensor,     // other slices of the same tensors, and the same tokens
@@ -36,7 +36,7 @@ class AxisSet {
   std::uint8_t bits_ = 0;
 };
 
-/// The axes along which ranks differ, by purpose.
+/// Sets of axes, named by what ranks along them divide or copy.
 namespace axes {
 inline constexpr AxisSet all = AxisSet().others();
 inline constexpr AxisSet rows{MeshAxis::replicate, MeshAxis::shard};                       // of a batch
@@ -49,22 +49,22 @@ inline constexpr AxisSet model{MeshAxis::pipeline, MeshAxis::tensor};           
 struct MeshShape {
   int pipeline = 1, replicate = 1, shard = 1, context = 1, tensor = 1;
 
-  /// Data-parallel ranks. Each `shard_degree` of them share one copy of the states; 0: all do. It must divide the
-  /// ranks.
+  /// The shape of data-parallel ranks. Every `shard_degree` ranks share one copy of the states; 0 means all ranks.
+  /// `ranks` must be a multiple of `shard_degree`.
   static MeshShape hybrid(int ranks, int shard_degree) {
     return {.replicate = shard_degree ? ranks / shard_degree : 1, .shard = shard_degree ? shard_degree : ranks};
   }
 
   int ranks() const { return size(axes::all); }
-  /// The number of ranks that differ only in these axes, including a rank itself.
+  /// The number of ranks that differ only along these axes. A rank counts itself.
   int size(AxisSet along) const;
-  /// The place of a rank among those, counted in the order of ranks.
+  /// The place of `rank` among the ranks that differ from it only along these axes, in rank order.
   int index(int rank, AxisSet along) const;
-  /// The rank at that place among those that include `rank`.
+  /// The rank at place `index` among the ranks that differ from `rank` only along these axes.
   int rank_at(int rank, AxisSet along, int index) const;
-  /// The same grid reduced to these axes. The others have one rank.
+  /// The same grid reduced to these axes: all others have size 1.
   MeshShape only(AxisSet along) const;
-  /// "2 replicate x 4 shard"; axes of one rank are left out.
+  /// "2 replicate x 4 shard". Axes of size 1 are omitted.
   std::string describe() const;
 
   bool operator==(const MeshShape&) const = default;

@@ -1,7 +1,7 @@
 #pragma once
-// MessageCommunicator: collectives by messages, for groups that span nodes or have no shared memory. For a sum each
-// rank receives the pieces of its slice and adds them along the tree, in chunks of bounded memory. Its bits equal those
-// of every other backend.
+// MessageCommunicator: collectives by messages, for groups that span nodes or have no shared memory. For a sum, each
+// rank receives the pieces of its slice and adds them along the tree, in chunks of bounded size. Results are bit for
+// bit those of every other backend.
 #include <vector>
 
 #include "comm/mpi/mpi_group.h"
@@ -25,12 +25,12 @@ class MessageCommunicator final : public MpiGroup {
   void do_barrier(const CallRecord& call) override;
 
   void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types);
-  /// The buffer of a lane for the piece of rank r. Pieces are `bytes` apart.
+  /// The lane's buffer for the piece that rank r sends. Pieces are `bytes` apart.
   std::byte* inbox(int lane, int r, std::size_t bytes);
   void sum(const std::byte* own, int lane, std::size_t stride, std::byte* out, std::int64_t numel,
            const ReduceTypes& types);
 
-  std::vector<std::byte> inboxes_[2];  // of about chunk_bytes each, whatever the size of the data
+  std::vector<std::byte> inboxes_[2];  // about chunk_bytes each, whatever the size of the data
 };
 
 }  // namespace zero

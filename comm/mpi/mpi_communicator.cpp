@@ -28,7 +28,7 @@ bool on_one_node(const PointToPoint& messages) {
   return here == messages.size();
 }
 
-/// A duplicate group: its messages cannot meet those of the original.
+/// A duplicate group, so that its messages cannot match those of the original.
 std::shared_ptr<PointToPoint> duplicate(int handle, const MpiOptions& options) {
   MPI_Comm own = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");

@@ -1,5 +1,5 @@
 #pragma once
-// The MPI backend, for CPU tensors. Groups on one node use shared memory, other groups messages.
+// The MPI backend, for CPU tensors. Groups on one node use shared memory. Other groups use messages.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -14,17 +14,17 @@ enum class SharedMemory { automatic, on, off };
 struct MpiOptions {
   std::chrono::duration<double> deadline{300};  // longest wait for other ranks in one call
   SharedMemory shared_memory = SharedMemory::automatic;
-  std::optional<int> named_rank;  // of this process in messages; none: its rank in MPI_COMM_WORLD
+  std::optional<int> named_rank;  // this process's number in messages; if not set, its rank in MPI_COMM_WORLD
   int slots = 4;                  // of the shared window, per rank
   std::size_t slot_bytes = std::size_t{512} << 10;
 };
 
-/// A communicator of the group with this Fortran handle (MPI_Comm_c2f), which is duplicated. Collective. With
-/// shared_memory on, throws InputError on all ranks if shared memory is not available. With automatic, rank 0 logs one
-/// line.
+/// Makes a communicator of the MPI group with this Fortran handle (MPI_Comm_c2f), which is duplicated. If shared memory
+/// is not available, `shared_memory = on` throws InputError on all ranks. With `automatic`, rank 0 then logs one line.
+/// Collective.
 std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options = {});
 
-/// The handle of all ranks. MPI must have been started.
+/// The Fortran handle of MPI_COMM_WORLD. MPI must have been started.
 int mpi_world_handle();
 
 }  // namespace zero

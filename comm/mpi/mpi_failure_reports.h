@@ -1,12 +1,12 @@
 #pragma once
-// Failure reports through MPI messages. They start without waiting, so a dead or stopped rank delays nobody beyond the
-// patience.
+// Failure reports through MPI messages. Sends do not block, so a dead or stopped rank delays the others by at most
+// `patience`.
 #include "comm/failure_handling.h"
 
 namespace zero {
 
-/// Calls of this backend return finished and throw their own failures. Ranks of the group with this Fortran handle can
-/// exchange reports. A report has at most 64 KiB.
+/// Calls of this backend have finished when they return, and throw their own failures. The ranks of the group with this
+/// Fortran handle can exchange reports of at most 64 KiB each.
 class MpiFailures final : public FailureHandling {
  public:
   explicit MpiFailures(int handle) : handle_(handle) {}

@@ -1,6 +1,6 @@
 #pragma once
-// MpiGroup: the common base of this backend's communicators: messages from rank to rank, and parts of the group. Every
-// wait for other ranks ends at the deadline with an Error that names the call and the missing ranks.
+// MpiGroup: the common base of this backend's communicators. It implements send, recv and split. Every wait for other
+// ranks ends at the deadline, with an Error that names the call and the missing ranks.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -22,7 +22,7 @@ class MpiGroup : public Communicator {
   MpiGroup(std::shared_ptr<PointToPoint> messages, const MpiOptions& options);
 
   PointToPoint& messages() const { return *messages_; }
-  /// The memory of a CPU tensor.
+  /// The data pointer of a CPU tensor.
   static std::byte* bytes_of(const at::Tensor& tensor);
 
  private:
@@ -33,12 +33,13 @@ class MpiGroup : public Communicator {
 
   std::shared_ptr<PointToPoint> messages_;
   MpiOptions options_;
-  std::vector<at::Tensor> sent_;  // on their way
+  std::vector<at::Tensor> sent_;  // still in flight
   TorchMemory memory_;
   MpiFailures failures_;
 };
 
-/// The communicator of a group, by shared memory or by messages, as the options and its nodes allow. Collective.
+/// Makes the communicator of a group. It uses shared memory if the options allow it and all ranks are on one node, and
+/// messages otherwise. Collective.
 std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<PointToPoint> messages, const MpiOptions& options);
 
 }  // namespace zero

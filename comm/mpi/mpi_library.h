@@ -3,7 +3,7 @@
 
 namespace zero {
 
-/// The loaded MPI library and its version, such as "Open MPI v4.1.4". MPI need not be started.
+/// The loaded MPI library and its version, such as "Open MPI v4.1.4". Works before MPI is started.
 std::string mpi_library();
 
 }  // namespace zero

@@ -134,7 +134,8 @@ struct PointToPoint::Impl {
                      size, " ranks: no answer from ", names));
   }
 
-  // A rank's messages arrive in order, whatever their tags. One with another tag shows that the rank made another call.
+  // A rank's messages arrive in order, whatever their tags. A message with another tag shows that the rank made another
+  // call.
   void check_received(Lane& lane) {
     for (std::size_t i = 0; i < lane.pending.size(); ++i) {
       const Pending& p = lane.pending[i];

@@ -1,5 +1,5 @@
 #pragma once
-// Common parts of the two reductions: the types of a sum, and the cut of a vector into the pieces of ranks.
+// Shared by both implementations of reductions: the types of a sum, and how a vector is split into one piece per rank.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace zero {
 
-/// Types of a reduction; sums follow sum_tree().
+/// The types of a reduction. Sums follow sum_tree().
 struct ReduceTypes {
   at::ScalarType in = at::kFloat;
   at::ScalarType out = at::kFloat;
@@ -20,7 +20,7 @@ struct ReduceTypes {
   }
 };
 
-/// The cut of `numel` elements into one piece per rank, all but the last ones equal: begin and end of piece `index`.
+/// The range of elements of one rank's piece.
 struct Piece {
   std::int64_t begin = 0;
   std::int64_t end = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// A number in shared memory that one process increases and others wait for. A waiter spins briefly, then yields, then
-// sleeps in the kernel (futex), so that more ranks than cores do not waste each other's time.
+// A number in shared memory that one process raises and others wait for. A waiter spins briefly, then yields, then
+// sleeps in the kernel (futex). If there are more ranks than cores, waiters then do not take time from working ranks.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,12 +15,12 @@ struct SpinLimits {
 class alignas(64) SharedCounter {
  public:
   void raise(std::uint32_t value);
-  /// Numbers wrap around: `target` counts as reached if it is at most 2^31 behind.
+  /// The counter wraps around: `target` counts as reached if it is less than 2^31 behind.
   bool reached(std::uint32_t target) const {
     return static_cast<std::int32_t>(value_.load(std::memory_order_acquire) - target) >= 0;
   }
-  /// Returns false if the target is not reached in time, or if `ended` is not 0. Nothing increases the number after
-  /// `ended`.
+  /// Returns false if the target is not reached within `deadline`, or once `ended` is not 0. The counter is not raised
+  /// after `ended` is set.
   bool wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline,
             const std::atomic<std::uint32_t>& ended);
 

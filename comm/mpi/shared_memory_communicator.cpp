@@ -17,13 +17,13 @@ namespace {
 constexpr std::int64_t small = 16 << 10;  // bytes: below it, every rank sums everything in one round
 
 /// An all_to_all: each rank's output is one stream of bytes through its slots. First comes a table of the element
-/// counts it sends to and expects from each rank. Then come the parts for the ranks after it, in rotated order, so that
-/// all ranks always have something to read.
+/// counts it sends to and expects from each rank. The parts for the ranks after it follow in rotated order, so that all
+/// ranks always have something to read.
 struct StreamPart {
   std::int64_t at = 0, bytes = 0;  // position in the stream
   std::byte* memory = nullptr;     // source or destination
 
-  /// Calls f(position in the slot, memory, bytes) for the part of it in round k, if any.
+  /// Calls f(position in the slot, memory, bytes) for the share that belongs to round k, if any.
   template <class F>
   void in_round(std::int64_t k, std::int64_t slot_bytes, F f) const {
     const std::int64_t begin = std::max(at, k * slot_bytes), end = std::min(at + bytes, (k + 1) * slot_bytes);
@@ -37,7 +37,7 @@ std::int64_t table_bytes(int ranks) {
 
 using CountTables = std::vector<std::vector<std::int64_t>>;  // by rank: sent to each, then expected from each
 
-/// Bytes of rank r's stream before its part for rank `to`; with `to` == r, all of it.
+/// The bytes of rank r's stream before its part for rank `to`. If `to` == r, all its bytes.
 std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t element) {
   const int ranks = static_cast<int>(tables.size());
   std::int64_t bytes = table_bytes(ranks);

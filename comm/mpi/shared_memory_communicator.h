@@ -1,7 +1,7 @@
 #pragma once
-// SharedMemoryCommunicator: collectives of the ranks of one node. Data passes in chunks through the slots of a shared
-// window, which stay in the caches. Ranks read them and sum along the tree in place. While one chunk is read, the next
-// is written.
+// SharedMemoryCommunicator: collectives among the ranks of one node. Data passes in chunks through the slots of a
+// shared window, which are small enough to stay in the caches. Ranks read the slots in place and sum along the tree.
+// While one chunk is read, the next is written.
 #include <cstdint>
 
 #include "comm/mpi/mpi_group.h"
@@ -12,7 +12,7 @@ namespace zero {
 
 class SharedMemoryCommunicator final : public MpiGroup {
  public:
-  /// `window` belongs to the group. Messages between two ranks do not use it.
+  /// `window` belongs to the group. Sends between two ranks do not use it.
   SharedMemoryCommunicator(std::shared_ptr<PointToPoint> messages, const MpiOptions& options, SharedWindow window)
       : MpiGroup(std::move(messages), options), window_(std::move(window)) {}
 
@@ -27,9 +27,9 @@ class SharedMemoryCommunicator final : public MpiGroup {
   void do_barrier(const CallRecord& call) override;
 
   void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types);
-  /// Elements of a piece, so that the pieces for all other ranks fit one slot.
+  /// The number of elements of a piece, chosen so that the pieces for all other ranks fit into one slot.
   std::int64_t piece_numel(std::size_t element) const;
-  /// The place of the piece for `reader` in the slot of `writer`. The writer's own piece never travels.
+  /// The index of `reader`'s piece in `writer`'s slot. The writer's own piece is never in its slot.
   static std::int64_t place(int writer, int reader) { return reader < writer ? reader : reader - 1; }
   void sum_pieces(const std::byte* own, std::int64_t piece, std::byte* out, std::int64_t numel,
                   const ReduceTypes& types);

@@ -1,11 +1,11 @@
 #pragma once
-// The protocol of a node-local group on one shared segment: rounds.
+// SharedWindow: ranks of one node exchange data through one shared segment, in rounds.
 //
-// Every rank owns a few slots. In round k a rank waits until all have finished round k - slots, writes its slot k mod
-// slots, and posts. The others wait for the post, read the slot in place, and finish the round. All ranks count the
-// same rounds, since all issue the same calls. Two counters per rank therefore suffice for synchronisation, and a rank
-// can be several rounds ahead of another. Each rank publishes its current call, so a mismatch or a missing rank can be
-// named.
+// Every rank owns a few slots. In round k a rank waits until all ranks have finished round k - slots, writes its slot k
+// mod slots, and posts the round. The others wait for the post, read the slot in place, and finish the round. All ranks
+// count the same rounds, since all issue the same calls. Two counters per rank therefore suffice for synchronisation,
+// and a rank can be several rounds ahead of another. Each rank publishes its current call, so a mismatch or a missing
+// rank can be named.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,23 +28,23 @@ struct WindowShape {
 
 class SharedWindow {
  public:
-  /// `segment` holds shape.bytes() zeros at first use. `names` are the names of ranks in messages.
+  /// `segment` must hold shape.bytes() zeros. `names` holds the names of ranks for messages.
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
-  /// Later waits for this rank fail at once. During an exception this is not announced, since that exception is the
-  /// cause and its catcher reports it.
+  /// Makes other ranks' later waits for this rank fail at once. If an exception is in flight, does not: that exception
+  /// is the cause, and whoever catches it reports it.
   ~SharedWindow();
 
   int rank() const { return rank_; }
   int size() const { return shape_.ranks; }
   std::size_t slot_bytes() const { return shape_.slot_bytes; }
 
-  /// Publishes the call of the following rounds. Calls without a round are not published.
+  /// Publishes the call to which the following rounds belong. A call without rounds is not published.
   void begin(const CallRecord& call);
-  /// Waits for the next slot of this rank to be free.
+  /// Waits until this rank's next slot is free, and returns it.
   std::byte* open();
-  /// Shows the slot of the last open() to the others.
+  /// Makes the slot from the last open() readable by the other ranks.
   void post();
   /// Starts reading the next round. Until finish(), slot_of() refers to it.
   void read() { ++read_round_; }
@@ -52,11 +52,11 @@ class SharedWindow {
   void await(int r);
   void await_all();
   const std::byte* slot_of(int r) const;
-  /// This rank no longer needs the slots of the round.
+  /// Declares that this rank no longer needs the round's slots.
   void finish();
 
  private:
-  static constexpr int recent_calls = 16;  // more than a rank can be ahead
+  static constexpr int recent_calls = 16;  // more than a rank can be ahead of another
   struct IndexedCall {
     std::uint64_t index;
     CallRecord call;
@@ -65,7 +65,7 @@ class SharedWindow {
     SharedCounter posted;
     SharedCounter finished;
     alignas(64) std::atomic<std::uint64_t> calls;
-    std::atomic<std::uint32_t> ended;  // the rank makes no more calls here
+    std::atomic<std::uint32_t> ended;  // the rank issues no more calls here
     IndexedCall recent[recent_calls];
   };
   friend struct WindowShape;
@@ -86,8 +86,8 @@ class SharedWindow {
   std::uint64_t calls_ = 0;
   std::uint32_t write_round_ = 0;
   std::uint32_t read_round_ = 0;
-  int exceptions_ = std::uncaught_exceptions();  // on their way when it was made
-  std::vector<bool> compared_;                   // by rank: whether the current call has been compared with its call
+  int exceptions_ = std::uncaught_exceptions();  // in flight when this object was made
+  std::vector<bool> compared_;                   // by rank: whether its call has been compared with this rank's
 };
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// ArenaMap: the taken blocks of one arena, as numbers. Equal requests give equal offsets, so ranks that allocate in the
-// same order agree without communication.
+// ArenaMap: which blocks of one arena are taken. It touches no memory. The same requests return the same offsets, so
+// ranks that allocate in the same order agree without communication.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -14,12 +14,13 @@ class ArenaMap {
 
   explicit ArenaMap(std::int64_t bytes = 0) : bytes_(bytes) {}
 
-  /// Bytes of an arena that holds all of these blocks, taken in any order.
+  /// The bytes that an arena needs to hold all of these blocks, taken in any order.
   static std::int64_t bytes_for(const std::vector<std::int64_t>& blocks);
 
-  /// Takes `bytes` at the lowest free offset. Returns -1 if there is none. An empty block takes no room.
+  /// Takes `bytes` at the lowest free offset and returns the offset, or -1 if there is no room. An empty block takes no
+  /// room.
   std::int64_t take(std::int64_t bytes);
-  /// Frees an offset that take() returned, unless the block was empty.
+  /// Frees the block at an offset that take() returned. Does nothing if the block was empty.
   void give_back(std::int64_t offset);
 
   std::int64_t bytes() const { return bytes_; }

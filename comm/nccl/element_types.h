@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// Types that NCCL does not sum travel as bytes.
+/// Types that NCCL cannot sum are sent as bytes.
 inline ncclDataType_t nccl_type(at::ScalarType type) {
   switch (type) {
     case at::kFloat:

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that NCCL can use without copies: one block from ncclMemAlloc, registered once with one communicator. It holds
-// all buffers of that communicator's collectives, at the same offsets on all ranks.
+// Memory that NCCL uses without copies. An arena is one block from ncclMemAlloc, registered once with one communicator.
+// It holds all buffers of that communicator's collectives, at the same offsets on all ranks.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace zero {
 
-/// One NCCL communicator. The arenas that are registered with it share it.
+/// One NCCL communicator, shared by the arenas that are registered with it.
 class NcclGroup {
  public:
-  /// Takes ownership of the handle. The watchdog watches it.
+  /// Takes ownership of the handle, which the watchdog watches.
   NcclGroup(std::shared_ptr<NcclWatchdog> watchdog, ncclComm* comm, int device)
       : watchdog_(std::move(watchdog)), comm_(comm), device_(device) {}
   ~NcclGroup() { watchdog_->retire(comm_); }
@@ -32,15 +32,16 @@ class NcclGroup {
 
 class NcclArena : public std::enable_shared_from_this<NcclArena> {
  public:
-  /// Zeroed bytes on the group's device, registered as a window (symmetric, if each rank reaches the others' memory),
-  /// else as a plain buffer. Waits for the device. Collective.
+  /// Allocates zeroed memory on the group's device. Registers it as a window (symmetric) if each rank can reach the
+  /// others' memory, otherwise as a plain buffer. Waits for the device. Collective.
   NcclArena(std::shared_ptr<NcclGroup> group, std::int64_t bytes);
   /// Waits for the device. After a failure, or during an exception, the memory is kept until the process ends.
   ~NcclArena();
   NcclArena(const NcclArena&) = delete;
   NcclArena& operator=(const NcclArena&) = delete;
 
-  /// A flat tensor at the lowest free place, which keeps the arena alive. Undefined if there is no room.
+  /// A flat tensor at the lowest free offset. The tensor keeps the arena alive. Returns an undefined tensor if there is
+  /// no room.
   at::Tensor take(std::int64_t numel, at::ScalarType type);
 
   std::int64_t bytes() const { return map_.bytes(); }

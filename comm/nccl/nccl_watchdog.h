@@ -1,6 +1,6 @@
 #pragma once
-// NcclWatchdog: tracks the collectives in flight on one GPU, and alone aborts them. Its thread checks the oldest one.
-// At the deadline, or if NCCL reports an error, it aborts every communicator that it watches.
+// NcclWatchdog: tracks the collectives in flight on one GPU. No other code aborts them. Its thread checks the oldest
+// collective. At the deadline, or if NCCL reports an error, it aborts every communicator that it watches.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,29 +23,30 @@ class NcclWatchdog {
                FlightRecorderOptions recorder = {});
   ~NcclWatchdog();
 
-  /// Guards every NCCL call on this device. While it is held and has_failed() is false, no communicator is destroyed.
+  /// Guards every NCCL call on this device. While the lock is held and has_failed() is false, no communicator is
+  /// destroyed.
   std::mutex& nccl_lock() { return nccl_lock_; }
 
   void watch(ncclComm* comm);
-  /// Waits for the communicator's calls in flight. It aborts instead if something failed or during an exception. The
-  /// handle is invalid afterwards.
+  /// Waits for the communicator's calls in flight and destroys it. After a failure or during an exception, aborts the
+  /// communicator instead. The handle is invalid afterwards.
   void retire(ncclComm* comm);
 
-  /// Call before an NCCL call: throws earlier failures, and informs the flight recorder.
+  /// Call this before an NCCL call. Throws earlier failures and informs the flight recorder.
   void announce(const CallRecord& call);
-  /// Polls until a call on the communicator is on its stream. The call itself returned `code`. A communicator is
-  /// unusable after a failed call: all are aborted.
+  /// Polls until a call, which returned `code`, is queued on its stream. If the call failed, aborts all communicators
+  /// and throws.
   void settle(ncclComm* comm, int code, const char* what);
-  /// Call after an NCCL call: an event on the stream (a cudaStream_t) marks its completion.
+  /// Call this after an NCCL call. Records an event on `stream` (a cudaStream_t) that marks the call's completion.
   void follow(const CallRecord& call, void* stream);
 
-  /// Aborts all communicators silently: the rank has failed elsewhere. check() throws from now on.
+  /// Aborts all communicators without a message, because the rank has failed elsewhere. check() throws from now on.
   void abandon() noexcept;
 
-  /// Throws Error if a collective failed or missed its deadline. The first time it asks other nodes for missing ranks.
-  /// Only for the thread that makes the calls, and not under nccl_lock().
+  /// Throws Error if a collective failed or missed its deadline. The first time, asks other nodes for missing ranks.
+  /// Only the thread that issues the calls may call this, and not while it holds nccl_lock().
   void check() const;
-  /// True if a collective has failed. The communicators are then gone.
+  /// True if a collective has failed. The communicators have then been aborted.
   bool has_failed() const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The shared state of the threads of a simulated world. Internal to the sim backend.
+// The state that the threads of a simulated job share. Internal to the sim backend.
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -14,7 +14,7 @@
 
 namespace zero {
 
-/// Thrown through a rank that leaves by plan.
+/// Unwinds the thread of a rank that a planned fault makes leave.
 struct SimLeft {};
 
 struct SimRank {
@@ -25,7 +25,7 @@ struct SimRank {
   const char* end = "";  // how it ended
 };
 
-/// A rank's contribution to a meeting.
+/// One rank's contribution to a collective.
 struct SimOffer {
   CallRecord call;
   const void* in = nullptr;
@@ -35,7 +35,7 @@ struct SimOffer {
   int key = 0;
 };
 
-/// A message that was sent and not received.
+/// A message that has been sent but not yet received.
 struct SimMessage {
   CallRecord call;
   at::Tensor tensor;
@@ -51,7 +51,7 @@ struct SimGroup {
   std::map<std::pair<int, int>, std::deque<SimMessage>> mail;  // by (from, to)
 };
 
-/// `mutex` guards all members except those of a rank's own thread (its random numbers).
+/// `mutex` guards all members except SimRank::random, which only the rank's own thread uses.
 struct SimWorld::State {
   SimOptions options;
   std::mutex mutex;
@@ -62,9 +62,9 @@ struct SimWorld::State {
   std::exception_ptr first_error;
   std::string first_message;
 
-  /// Keeps the first failure and wakes everyone. The mutex is held.
+  /// Keeps the first failure and wakes all threads. The caller holds the mutex.
   void fail(int rank, std::exception_ptr error, const std::string& message);
-  /// The position of each rank, one line each. The mutex is held.
+  /// The position of each rank, on one line each. The caller holds the mutex.
   std::string positions() const;
 };
 

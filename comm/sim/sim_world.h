@@ -1,6 +1,7 @@
 #pragma once
-// N ranks as threads of one process. They run the same code as under mpirun, with seeded schedules, planned faults and
-// a log of every call. A mismatch or a deadlock of collectives is reported at once instead of hanging.
+// SimWorld: N ranks as threads of one process. They run the same code as under mpirun, with seeded random delays,
+// planned faults and a log of every call. A mismatch or a deadlock of collectives is reported at once instead of
+// hanging.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace zero {
 
-/// A planned failure at the `call`-th call (from 0, over all communicators) of a rank.
+/// A planned failure at a rank's call number `call`, counted from 0 over all its communicators.
 struct SimFault {
   enum class Kind { fail, stall, leave };  // throws an Error; never returns; ends its thread silently
   int rank = 0;
@@ -22,13 +23,13 @@ struct SimFault {
 
 struct SimOptions {
   int ranks = 1;
-  std::uint64_t seed = 0;  // of the random delays before each call; another seed gives another interleaving
+  std::uint64_t seed = 0;  // of the random delays before each call; each seed gives another interleaving
   std::vector<SimFault> faults = {};
   std::chrono::milliseconds deadline{60000};  // longest wait for other ranks in one call
   int threads_per_rank = 1;                   // of LibTorch's operators
 };
 
-/// One call of a rank and its participants (ranks of the world).
+/// One call of a rank, and the ranks that take part.
 struct SimCall {
   CallRecord call;
   std::vector<int> group;
@@ -40,12 +41,12 @@ class SimWorld {
   explicit SimWorld(int ranks) : SimWorld(SimOptions{.ranks = ranks}) {}
   ~SimWorld();
 
-  /// Calls body(communicator, rank) once per rank, each in its own thread, and waits for all. If ranks fail, the others
-  /// are woken with an Error, and the first failure is rethrown here. It keeps its class among InputError, Error and
-  /// InternalError. Its message gets the rank in front and the position of every rank at the end.
+  /// Calls body(communicator, rank) once per rank, each in its own thread, and waits for all. If a rank fails, the
+  /// other ranks are woken with an Error, and run() rethrows the first failure as the same class: InputError, Error or
+  /// InternalError. Its message then begins with the rank and ends with the position of every rank.
   void run(const std::function<void(Communicator&, int)>& body);
 
-  /// The calls of a rank in the last run, over all its communicators, in order.
+  /// A rank's calls during the last run, in order, over all its communicators.
   const std::vector<SimCall>& calls(int rank) const;
 
   struct State;  // shared with the communicators of the ranks

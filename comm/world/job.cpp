@@ -101,8 +101,8 @@ struct Job::Impl {
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
 };
 
-/// All ranks learn every outcome. A failing rank does not wait long: others may be in a collective that it will never
-/// join.
+/// All ranks receive every rank's outcome. A failing rank does not wait long: others may be in a collective that it
+/// will never join.
 int Job::Impl::end(Outcome own) {
   if (own.is_foreign) own.message += explanation;
   const std::vector<OutcomeRecord> records = all_gather_outcomes(own);
@@ -153,7 +153,7 @@ void Job::Impl::terminate() {
   job->leave_program(job->end(outcome));
 }
 
-// A program that started MPI does not reach its end. If it has other ranks, they are ended too.
+// A program that started MPI does not reach its end. If the program has other ranks, they are ended too.
 void Job::Impl::leave_program(int code) {
   int all = 0, over = 0;
   MPI_Finalized(&over);

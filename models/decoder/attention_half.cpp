@@ -25,14 +25,14 @@ std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
   return turns ? std::int64_t(double(c.head_dim) * c.rotary_share) : c.head_dim;
 }
 
-/// The heads that ranks of the context axis take.
+/// The heads that each rank of the context axis computes.
 struct DealtHeads {
   std::vector<AttentionShape> shapes;  // by rank
   RankColumns inputs, outputs;         // columns of qkv, and of attention's output
 };
 
-// Queries as evenly as they can be dealt out. If each rank then has whole groups of them, or a part of one, the group
-// shares its keys and values. Else every query brings its own.
+// Divides query heads over ranks as evenly as possible. If each rank then has whole groups of query heads, or a part of
+// one group, the group shares its keys and values. Otherwise each query head has a copy of its own.
 DealtHeads deal_heads(const AttentionShape& all, std::int64_t ranks) {
   ZERO_CHECK(all.heads >= ranks, "every rank of the context axis has a head");
   const bool groups = all.heads % ranks == 0 && (all.kv_heads % ranks == 0 || ranks % all.kv_heads == 0);
@@ -89,7 +89,7 @@ AttentionHalf::AttentionHalf(Unit& unit, const ModelConfig& c, const DecoderName
       k_norm_(add_head_norm(unit, names.k_norm, c.num_key_value_heads, c, place)),
       output_(unit, output_modules(c, names), names.after_attention, c, names, place) {}
 
-// A norm over all heads is cut by heads. One of each head is whole.
+// A norm over all heads is split by heads. A norm of each head is replicated.
 int AttentionHalf::add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config,
                                  SlicePlace place) {
   if (config.head_norm == HeadNorm::none) return -1;

@@ -1,5 +1,5 @@
 #pragma once
-// AttentionHalf: norm, queries, keys and values, attention, output, norm.
+// AttentionHalf: a norm, the products for queries, keys and values, attention, the output product, and a norm.
 #include <memory>
 
 #include "models/decoder/decoder_half.h"
@@ -11,8 +11,8 @@ namespace zero {
 
 class AttentionHalf final : public DecoderHalf {
  public:
-  /// Declares its parameters in the unit, which outlives it. `rotary`: the table for the layer's rope kind, shared by
-  /// all blocks of that kind. `place`: whose heads it holds.
+  /// Declares its parameters in the unit, which must outlive it. `rotary` is the table for the layer's rope kind,
+  /// shared by all blocks of that kind. `place` is the rank whose heads it holds.
   AttentionHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
                 std::shared_ptr<Rotary> rotary, SlicePlace place);
 
@@ -26,17 +26,17 @@ class AttentionHalf final : public DecoderHalf {
                            SlicePlace place);
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
   WidthPart attend(const WidthPart& qkv, const ForwardContext& context) const;
-  /// The same on a context axis, whose ranks swap tokens for heads.
+  /// Attention on a context axis, whose ranks exchange tokens for heads first.
   WidthPart attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const;
 
   const Unit& unit_;
   std::int64_t layer_, turned_;
-  AttentionShape shape_;  // of the own heads
+  AttentionShape shape_;  // of this rank's heads
   NormKind norm_;
   bool norms_all_heads_;
   double eps_;
   std::shared_ptr<Rotary> rotary_;
-  // Their order is the order of parameters.
+  // These members are declared in the order of the unit's parameters.
   HalfInput input_;
   int q_norm_, k_norm_;  // -1: none
   HalfOutput output_;

@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-/// The embedding or the head, cut by tokens of the vocabulary.
+/// The embedding or the head, split by tokens of the vocabulary.
 TensorSpec vocabulary_matrix(const std::string& module, const ModelConfig& config, SlicePlace place) {
   return slice_of({module + ".weight", {config.vocab_size, config.hidden_size}}, 0, {config.vocab_size}, place);
 }
@@ -37,7 +37,7 @@ class DecoderEmbedding : public Unit {
     if (context.cache) context.cache->begin_pass(*context.batch);
     const TokenSplit split(context);
     at::Tensor x = looked_up(context, split).x;
-    // as transformers: the factor is of the weights' type
+    // the factor has the weights' type, as in transformers
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options().device(at::kCPU)).to(x.device());
     return parameters_.size() > 1 ? x + embed(own(positions(context), split), parameters_[1].tensor) : x;
   }
@@ -98,7 +98,7 @@ class DecoderHead : public Unit {
   }
 
  private:
-  /// The loss contains an RMSNorm; another norm stands before it.
+  /// The loss includes an RMSNorm. Any other norm is applied before it.
   at::Tensor normed(const at::Tensor& x) const { return contained_ ? x : norm_.apply(parameters_, {x}).x; }
 
   HeadWeights weights() const {

@@ -12,7 +12,8 @@ namespace zero {
 
 class DecoderBlock : public Unit {
  public:
-  /// `rotary`: the table for the layer's rope kind, shared by all blocks of that kind. `place`: whose slices it holds.
+  /// `rotary` is the table for the layer's rope kind, shared by all blocks of that kind. `place` is the rank whose
+  /// slices the block holds.
   DecoderBlock(const ModelConfig& config, const DecoderNames& names, std::int64_t layer, std::shared_ptr<Rotary> rotary,
                SlicePlace place = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// DecoderNames: a family's names for the parts of a decoder, and the cut of its projections. An empty name means that
-// the part is absent. No LibTorch.
+// DecoderNames: a family's names for the parts of a decoder, and how its projections are fused. An empty name means
+// that the part is absent. Does not include LibTorch.
 #include <string>
 #include <vector>
 
@@ -14,14 +14,14 @@ struct DecoderNames {
   std::string final_norm = "model.norm";
   std::string head = "lm_head";
 
-  std::string before_attention = "input_layernorm", after_attention;  // norms, the second before the sum
+  std::string before_attention = "input_layernorm", after_attention;  // norms; the second precedes the sum
   std::string before_mlp = "post_attention_layernorm", after_mlp;
-  std::vector<std::string> qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};  // or one of all three
+  std::vector<std::string> qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};  // or one for all
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
   std::string attention_output = "self_attn.o_proj";
-  std::vector<std::string> mlp_input = {"mlp.gate_proj", "mlp.up_proj"};  // or one of both, or of what is not gated
+  std::vector<std::string> mlp_input = {"mlp.gate_proj", "mlp.up_proj"};  // or one name, if fused or not gated
   std::string mlp_output = "mlp.down_proj";
-  bool input_first = false;  // projections are stored [in, out], as GPT-2's Conv1D
+  bool input_first = false;  // projections are stored [in, out], like GPT-2's Conv1D
 };
 
 }  // namespace zero

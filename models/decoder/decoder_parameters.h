@@ -13,22 +13,22 @@ namespace zero {
 Parameter matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config);
 Parameter bias_parameter(std::vector<TensorSpec> parts);
 
-/// A norm of the configuration's kind over rows of the model's width. It refers to parameters of a unit by index.
+/// A norm of the configuration's kind over rows of the model's width. It refers to the unit's parameters by index.
 class DecoderNorm {
  public:
   /// No norm.
   DecoderNorm() = default;
-  /// Declares the weight, and the bias of a layer norm. Without a module name there is no norm.
+  /// Declares the weight, and for a layer norm the bias. If the module name is empty, there is no norm.
   DecoderNorm(std::vector<Parameter>& parameters, const std::string& module, const ModelConfig& config);
 
   bool exists() const { return weight_ >= 0; }
-  /// The norm's weight as the multiplier.
+  /// The norm's weight in the form that multiplies (rms_weight).
   at::Tensor weight(const std::vector<Parameter>& parameters) const;
-  /// The norm of x, or x itself without a norm.
+  /// Returns the norm of x, or x itself if there is no norm.
   TokenPart apply(const std::vector<Parameter>& parameters, const TokenPart& x) const;
-  /// The same as the input of a product, which contains an RMSNorm.
+  /// The same as a product's input: an RMSNorm is fused into the product.
   LinearInput input(const std::vector<Parameter>& parameters, const TokenPart& x) const;
-  /// Appends the indices of its parameters.
+  /// Appends the indices of the norm's parameters.
   void list(std::vector<int>& indices) const;
 
  private:
@@ -37,7 +37,8 @@ class DecoderNorm {
   double eps_ = 0;
 };
 
-/// The multiplier of an RMSNorm for a stored weight: the weight itself, or 1 more (in fp32, for narrow types too).
+/// The multiplier of an RMSNorm for a stored weight: the weight itself, or the weight plus 1 (computed in fp32 even for
+/// narrower types).
 at::Tensor rms_weight(const at::Tensor& stored, NormKind kind);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// HalfInput and HalfOutput: what stands at the beginning and at the end of a decoder block's half.
+// HalfInput and HalfOutput: the beginning and the end of a decoder block's half.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,8 @@ class HalfInput {
     TokenPart x;  // for HalfOutput::add()
   };
 
-  /// `norm`: its module's name in the unit; empty: there is none. `place`: whose slices of the product it holds.
+  /// `norm` is the norm's module name in the unit; if empty, there is no norm. `place` is the rank whose slices of the
+  /// product it holds.
   HalfInput(Unit& unit, const std::string& norm, const ProjectionModules& modules, const ModelConfig& config,
             const DecoderNames& names, SlicePlace place);
 
@@ -37,9 +38,9 @@ class HalfOutput {
   HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,
              const DecoderNames& names, SlicePlace place);
 
-  /// x plus the product of y, or plus its norm.
+  /// Returns x plus the product of y, or plus the norm of that product.
   TokenPart add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const;
-  /// The same of the activation of y.
+  /// The same, but applies the activation to y first.
   TokenPart add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
                           const ForwardContext& context) const;
   /// Appends the indices of its parameters.

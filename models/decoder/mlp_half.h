@@ -1,5 +1,5 @@
 #pragma once
-// MlpHalf: norm, gate and up, activation, down, norm.
+// MlpHalf: a norm, the gate and up products, the activation, the down product, and a norm.
 #include "models/decoder/decoder_half.h"
 #include "models/decoder/half_ends.h"
 
@@ -7,7 +7,7 @@ namespace zero {
 
 class MlpHalf final : public DecoderHalf {
  public:
-  /// Declares its parameters in the unit, which outlives it. `place`: whose slices it holds.
+  /// Declares its parameters in the unit, which must outlive it. `place` is the rank whose slices it holds.
   MlpHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, SlicePlace place);
 
   TokenPart forward(const TokenPart& x, const ForwardContext& context) const override;
@@ -16,7 +16,7 @@ class MlpHalf final : public DecoderHalf {
 
  private:
   ActivationKind activation_;
-  // Their order is the order of parameters.
+  // These members are declared in the order of the unit's parameters.
   HalfInput input_;
   HalfOutput output_;
 };

@@ -18,7 +18,7 @@ Projection::Projection(Unit& unit, const ProjectionModules& modules, const Model
   std::vector<TensorSpec> weights, biases;
   for (std::size_t i = 0; i < modules.names.size(); ++i) {
     const std::string module = unit.name() + "." + modules.names[i];
-    // A single module has all parts, and each of them is cut.
+    // A single fused module has all parts, and each part is split.
     const std::vector<std::int64_t> parts = modules.names.size() == 1 ? modules.rows : std::vector{modules.rows[i]};
     const std::int64_t rows = std::accumulate(parts.begin(), parts.end(), std::int64_t(0));
     TensorSpec weight{module + ".weight", {rows, modules.inputs}}, bias{module + ".bias", {rows}};

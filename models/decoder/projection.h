@@ -1,5 +1,5 @@
 #pragma once
-// Projection: one matrix product of a decoder block. Modules that share an input (q, k, v) are one product.
+// Projection: one matrix product of a decoder block. Modules that share an input (q, k, v) form one product.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// The modules of a product by their names in the unit, with the rows of each and the inputs of all. A single module
+/// The modules of a product: their names in the unit, the rows of each, and the number of inputs. A single fused module
 /// has the rows of all parts.
 struct ProjectionModules {
   std::vector<std::string> names;
@@ -20,23 +20,26 @@ struct ProjectionModules {
   bool bias = false;
 };
 
-/// How the ranks of the tensor axis divide a product: each has some outputs of every module and multiplies all tokens,
-/// or each has some inputs and the products are summed (Shoeybi et al. 2019). The bias of a divided input is whole.
+/// How the ranks of the tensor axis divide a product (Shoeybi et al. 2019). `outputs`: each rank computes some outputs
+/// of every module for all tokens. `inputs`: each rank has some inputs, and the products are summed; the bias is
+/// replicated.
 enum class ProductCut : std::uint8_t { outputs, inputs };
 
 class Projection {
  public:
-  /// Declares the weight, and the bias if there is one, as parameters of the unit. The unit outlives it. `place`: whose
-  /// slice of the cut it holds.
+  /// Declares the weight, and the bias if there is one, as parameters of the unit, which must outlive it. `place` is
+  /// the rank whose slice it holds.
   Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names,
              ProductCut cut, SlicePlace place);
 
-  /// input W^T + bias + the adapters' part (+ residual). Divided outputs: tokens [1, own, in] to all tokens
-  /// [B, T, rows / ranks]. Divided inputs: all tokens [B, T, in / ranks] to own ones [1, own, rows].
+  /// Returns input W^T + bias + the adapters' output (+ residual). With divided outputs, maps this rank's tokens [1,
+  /// own, in] to all tokens [B, T, rows / ranks]. With divided inputs, maps all tokens [B, T, in / ranks] to this
+  /// rank's tokens [1, own, rows].
   at::Tensor apply(LinearInput input, const at::Tensor& residual, const ForwardContext& context) const;
-  /// The same without a residual, and x for the end of the half. An RMSNorm's input joins both gradients in one pass.
+  /// The same without a residual, and also returns x for the end of the half. If the input has an RMSNorm, both
+  /// gradients are added in one pass.
   LinearBeside apply_beside(LinearInput input, const at::Tensor& x, const ForwardContext& context) const;
-  /// Appends the indices of its parameters, adapters included.
+  /// Appends the indices of its parameters, including adapters.
   void list(std::vector<int>& indices) const;
 
  private:
@@ -51,7 +54,7 @@ class Projection {
   int weight_ = -1, bias_ = -1;
   bool input_first_;
   ProductCut cut_;
-  std::int64_t first_input_ = 0;  // of the own ones
+  std::int64_t first_input_ = 0;  // the first of this rank's inputs
 };
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-// ConfigFields: a config.json while a family reads it. It gives typed values by name and records the requested fields.
-// At the end it refuses fields that nobody requested and that are known to change the results of decoders. For .cpp
-// files only: it includes nlohmann-json.
+// ConfigFields: a config.json while a family reads it. It returns typed values by name and records which fields were
+// read. At the end it rejects unread fields that are known to change a decoder's results. Include this in .cpp files
+// only, since it includes nlohmann-json.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,12 +11,12 @@ namespace zero {
 
 class ConfigFields {
  public:
-  /// `path` is for messages. `file` must be an object and outlive this.
+  /// Messages name `path`. `file` must be an object and must outlive this.
   ConfigFields(const nlohmann::json& file, std::string path) : file_(file), path_(std::move(path)) {}
 
-  /// The value, or nullptr if the field is absent or null. Counts as a request.
+  /// The value, or nullptr if the field is absent or null. The field then counts as read.
   const nlohmann::json* find(const std::string& name);
-  /// These leave `value` as it is if the field is absent or null. They throw InputError for another type.
+  /// These leave `value` unchanged if the field is absent or null. They throw InputError if it has another type.
   void integer(const std::string& name, std::int64_t& value);
   void number(const std::string& name, double& value);
   void flag(const std::string& name, bool& value);
@@ -24,15 +24,15 @@ class ConfigFields {
   /// True if the field is missing, and true if it is present and null.
   bool is_absent(const std::string& name) const { return !file_.contains(name); }
   bool is_null(const std::string& name) const { return file_.contains(name) && file_[name].is_null(); }
-  /// The integer of a mandatory field.
+  /// Reads a mandatory integer field.
   void required(const std::string& name, std::int64_t& value);
   /// Throws InputError unless the field is absent, null or `accepted` (JSON), the one supported value.
   void only(const std::string& name, const std::string& accepted);
 
-  /// Throws InputError for fields that nobody requested and that change the result of some decoder (windows, dropout,
-  /// soft caps, experts, ...). Values that switch the feature off are allowed.
+  /// Throws InputError for unread fields that change some decoder's results (windows, dropout, soft caps, experts,
+  /// ...). Values that switch the feature off are allowed.
   void refuse_the_rest() const;
-  /// The requested fields as the text of a JSON object, without the tokens that begin and end a text.
+  /// The fields that were read, as the text of a JSON object. The tokens that begin and end a text are omitted.
   std::string used() const;
 
   bool was_asked_for(const std::string& name) const { return asked_.contains(name); }

@@ -27,14 +27,14 @@ const Family& family_of_file(const json& file, const std::string& path) {
   }
 }
 
-/// Does not check that the numbers fit together.
+/// Does not check that the values are consistent.
 ModelConfig read(ConfigFields& fields, const Family& family) {
   ModelConfig config;
   config.num_key_value_heads = config.head_dim = 0;
   config.model_type = family.model_type;
   family.read(fields, config);
   fields.refuse_the_rest();
-  // [model] can set Llama's numbers too, so the numbers are written rather than the fields.
+  // [model] can also change a Llama's sizes, so the current values are written and not the fields that were read.
   if (family.model_type != llama_family().model_type) config.fields = fields.used();
   return config;
 }

@@ -13,7 +13,7 @@ const std::vector<const Family*>& model_families();
 /// The family of a model_type. For an unknown one, throws InputError that lists the families.
 const Family& family_of(const std::string& model_type);
 
-/// The chain of the configuration's family. Allocates no weights.
+/// Builds the chain for the configuration's family. Allocates no weights.
 Model make_model(const ModelConfig& config, SlicePlace place = {});
 
 }  // namespace zero

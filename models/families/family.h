@@ -1,7 +1,7 @@
 #pragma once
-// Family: a description of one kind of decoder: the fields of its config.json and the names of its parts. A family is a
-// file of this folder with one function that returns its description. families.cpp declares and lists these functions,
-// so a new one compiles two sources.
+// Family: a description of one kind of decoder: the fields of its config.json and the names of its parts. Each family
+// is a file in this folder with one function that returns its description. families.cpp declares and lists these
+// functions, so a new family recompiles only two sources.
 #include <string>
 
 #include "models/decoder/decoder_names.h"
@@ -15,11 +15,11 @@ class ConfigFields;
 struct Family {
   std::string model_type;    // of config.json
   std::string architecture;  // the class of transformers
-  /// Reads a config.json into the numbers and kinds of a decoder. Throws InputError for unsupported values.
-  /// ConfigFields::refuse_the_rest() checks fields that it does not request.
+  /// Reads a config.json into a ModelConfig. Throws InputError for unsupported values. ConfigFields::refuse_the_rest()
+  /// checks the fields that this function does not read.
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  GgufArchitecture gguf = {};  // llama.cpp's form of the family; without a name: unknown here
+  GgufArchitecture gguf = {};  // llama.cpp's form of the family; without a name it is unknown here
 };
 
 /// The family of the presets.

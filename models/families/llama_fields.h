@@ -1,12 +1,12 @@
 #pragma once
-// Writes the config.json of a Llama from its numbers.
+// Writes a Llama's config.json fields from its ModelConfig.
 #include <nlohmann/json.hpp>
 
 #include "models/model_config.h"
 
 namespace zero {
 
-/// Adds the fields from which read_decoder() reads the same numbers.
+/// Adds the fields from which read_decoder() restores the same configuration.
 void add_llama_fields(nlohmann::ordered_json& file, const ModelConfig& config);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-// Qwen 2 and 2.5 (Yang et al. 2024): Llama with biases of q, k and v; a file may ask for windows in upper layers.
+// Qwen 2 and 2.5 (Yang et al. 2024): Llama with biases for q, k and v. A file may set windows in upper layers.
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 

@@ -118,7 +118,7 @@ void check_keys(const json& object, const std::string& type, const ConfigFields&
                          "\" that is known here; remove it if it says ", "nothing about the weights"));
 }
 
-/// True if `one` says something that `other` does not. A theta or share may also be next to the objects.
+/// True if `one` has a setting that `other` lacks or contradicts. A theta or share may also be next to the objects.
 bool contradicts(const json& one, const json& other) {
   const auto said = [](const json& object, const std::string& key) {
     const bool is_type = key == "type" || key == "rope_type";

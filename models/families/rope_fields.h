@@ -16,14 +16,15 @@ struct RopeFields {
 
 struct RopeRules {
   std::int64_t max_position_embeddings = 2048;
-  /// pretraining length from its own field, which takes precedence over that of the object; 0: none
+  /// the pretraining length from the field of this name, which takes precedence over the one in the rope object; 0 if
+  /// absent
   std::int64_t original_max_position_embeddings = 0;
   bool old_names_of_longrope = false;  // "su" and "yarn" mean "longrope" (Phi-3)
-  bool partial = false;                // heads may rotate in part
+  bool partial = false;                // heads may rotate only some of their dimensions
 };
 
-/// Reads the fields for all layers. `found` holds the family's defaults. Throws InputError for another rope_type
-/// ("dynamic" among them), for unknown keys, and if two spellings contradict each other.
+/// Reads the rope fields that apply to all layers. `found` holds the family's defaults. Throws InputError for an
+/// unsupported rope_type (such as "dynamic"), for unknown keys, and if two spellings contradict each other.
 RopeFields read_rope(ConfigFields& fields, RopeFields found, const RopeRules& rules);
 
 /// Reads one object of rope_parameters or rope_scaling.

@@ -1,5 +1,5 @@
 #pragma once
-// BaseModel: the model that a run or a program begins with: a Hugging Face directory, or a GGUF file.
+// BaseModel: the model that a run or a program starts from, either a Hugging Face directory or a GGUF file.
 #include <c10/core/ScalarType.h>
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace zero {
 
-/// True if the path counts as a GGUF file: by its ending, or by its first bytes.
+/// True if the path's ending or the file's first bytes are those of a GGUF file.
 bool is_gguf_model(const std::string& path);
 
-/// The model's sizes. For a Hugging Face model it reads only config.json, and the path may name that file. Throws
-/// InputError if it is missing, broken or of an unknown kind.
+/// Reads the model's configuration. For a Hugging Face model, reads only config.json, which `path` may name directly.
+/// Throws InputError if the file is missing, broken or of an unknown kind.
 ModelConfig config_of_model(const std::string& path);
 /// Throws InputError if weights are missing or broken.
 std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
@@ -23,8 +23,8 @@ std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTe
 /// True if the path has weights: a GGUF file, or model.safetensors or its index in a folder.
 bool holds_weights(const std::string& path);
 
-/// The type of the stored weights: fp32, bf16 or fp16. It is that of the embedding; without weights that of config.json
-/// (dtype, torch_dtype). Other types, and files that name none, count as fp32, and quantised GGUF files as bf16.
+/// The type of the stored weights: fp32, bf16 or fp16. It is the embedding's type or, without weights, the type in
+/// config.json (dtype, torch_dtype). Quantised GGUF files count as bf16. Any other type, or none, counts as fp32.
 at::ScalarType stored_type_of_model(const std::string& path);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// GgufMetadata: the keys and values at the front of a GGUF file, in its binary form (ggml, docs/gguf.md, version 3). No
-// LibTorch.
+// GgufMetadata: the keys and values at the front of a GGUF file, in its binary form (ggml, docs/gguf.md, version 3).
+// Does not include LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,12 +27,12 @@ class GgufMetadata {
   std::string bytes_;
 };
 
-/// Appends a number in the machine's order, which is the file's: little-endian.
+/// Appends a number in the machine's byte order, which is also the file's: little-endian.
 template <class T>
 void append_number(std::string& bytes, T value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
-/// Appends a string of the format: its length in 64 bits, then its bytes.
+/// Appends a string in the file's format: a 64-bit length, then the bytes.
 void append_text(std::string& bytes, std::string_view value);
 
 }  // namespace zero

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
 
-/// The path of a shard named in an index. The index may come from a stranger, so a name must be a single path
-/// component. A link under that name is followed, like a single file would be.
+/// The path of a shard named in an index. The index is untrusted, so a name must be a single path component. A link
+/// under that name is followed, like a single file would be.
 std::string shard_path(const std::string& folder, const std::string& name, const std::string& index_path) {
   const auto refuse = [&](const char* why) {
     throw InputError(text(index_path, ": shard name \"", name.substr(0, 200), "\" ", why));

@@ -20,15 +20,15 @@ namespace zero {
 /// True if a path names the config.json of a model, under any name: a file that ends in .json.
 bool is_config_file(const std::string& path);
 
-/// Reads only a model directory's config.json, or a named config.json. Throws InputError for a folder without one, and
-/// for a file that breaks a rule.
+/// Reads only the config.json, given by its path or its directory. Throws InputError if the folder has none, or if the
+/// file is invalid.
 ModelConfig read_model_config(const std::string& path);
 
 class HfDirectory {
  public:
-  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, or if
-  /// index and shards disagree. Also throws if a shard's name has more than one path component, and as
-  /// require_own_files() does.
+  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or invalid, or if index and
+  /// shards disagree. Also throws if a shard's name has more than one path component, and when require_own_files()
+  /// does.
   explicit HfDirectory(const std::string& folder);
 
   /// True if the folder has a safetensors file or an index of several.
@@ -37,7 +37,7 @@ class HfDirectory {
   const std::string& folder() const { return folder_; }
   const ModelConfig& config() const { return config_; }
   std::vector<std::string> names() const;  // of all stored tensors, sorted
-  /// Null if no tensor has this name.
+  /// Returns null if no tensor has this name.
   const StoredTensor* find(const std::string& name) const;
   /// Reads like SafetensorsFile::read().
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
@@ -53,22 +53,23 @@ class HfDirectory {
 struct HfWriteOptions {
   at::ScalarType type = at::kFloat;  // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
-  TokenizerSource tokenizer = {};  // written too; its end of answers becomes one of the model's end tokens
-  // model directory whose generation_config.json and further fields of config.json are kept; empty: none
+  TokenizerSource tokenizer = {};  // also written; its end-of-answer token becomes one of the model's end tokens
+  // the model directory whose generation_config.json and extra fields of config.json are kept; may be empty
   std::string base = {};
 };
 
-/// Writes a directory front to back. Readers see the new model only when finish() has renamed the last file.
+/// Writes a directory front to back. Readers see the new model only once finish() has renamed the last file.
 class HfWriter {
  public:
-  /// Creates the folder if it is missing. The tensors are those that config.json calls for: no lm_head if tied.
+  /// Creates the folder if it is missing. `tensors` must be those that config.json implies: no lm_head if it is tied.
   HfWriter(const std::string& folder, const ModelConfig& config, const std::vector<TensorSpec>& tensors,
            HfWriteOptions options = {});
 
   /// Appends elements in the order of `tensors`, flattened, in chunks of any size that do not cross the end of a
   /// tensor.
   void append(const at::Tensor& chunk);
-  /// Writes index and JSON files, and removes files of an earlier model. Throws InternalError if elements are missing.
+  /// Writes the index and the JSON files, and removes files of an earlier model. Throws InternalError if elements are
+  /// missing.
   void finish();
 
  private:
@@ -88,10 +89,10 @@ class HfWriter {
   ModelConfig config_;
   HfWriteOptions options_;
   std::vector<Shard> shards_;
-  std::size_t shard_ = 0;     // the one being written
-  std::int64_t written_ = 0;  // elements of it
+  std::size_t shard_ = 0;     // the shard being written
+  std::int64_t written_ = 0;  // elements written to this shard
   std::unique_ptr<SafetensorsWriter> writer_;
-  // complete shards, which get their names together at the end
+  // complete shards, which are renamed together at the end
   std::vector<std::unique_ptr<SafetensorsWriter>> whole_;
 };
 

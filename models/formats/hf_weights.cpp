@@ -17,8 +17,8 @@ HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory, UnusedTensors
   head_ = names.head + ".weight";
 }
 
-/// Some tied models store only the head's name. Some of any family omit the first part of their names, that of the
-/// class with a head.
+/// Some tied models store only the head's name. Some models of any family omit the first part of names, which belongs
+/// to the class with a head.
 std::string HfWeights::stored_name(const std::string& name) const {
   if (directory_->find(name)) return name;
   const std::string without = name.substr(name.find('.') + 1);

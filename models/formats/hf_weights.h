@@ -17,7 +17,7 @@ class HfWeights : public WeightSource {
  public:
   explicit HfWeights(std::shared_ptr<const HfDirectory> directory, UnusedTensors unused = UnusedTensors::refuse);
 
-  /// Also applies the rule for stored tensors that nothing asks for (settle_unused), once.
+  /// The first call also handles stored tensors that are never read (settle_unused).
   void check(const std::vector<TensorSpec>& tensors) override;
   void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;

@@ -33,7 +33,7 @@ const char* torch_dtype(at::ScalarType type) {
   }
 }
 
-/// The model's config.json, with fields of its base's that the decoder does not define (pad_token_id, pretraining_tp,
+/// The model's config.json, with the base's fields that the decoder does not define (pad_token_id, pretraining_tp,
 /// ...).
 std::string config_json(const ModelConfig& config, at::ScalarType type, const std::string& base) {
   // another spelling of a field that is written, or a reference to files that are not copied

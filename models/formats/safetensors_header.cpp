@@ -1,6 +1,6 @@
 // Parses the header with a SAX handler for the only valid shape: {"name": {"dtype": ..., "shape": [...],
-// "data_offsets": [begin, end]}, "__metadata__": {"key": "value"}}. It stores only the result, so a header takes a
-// small multiple of its size in memory.
+// "data_offsets": [begin, end]}, "__metadata__": {"key": "value"}}. It stores only the result, so memory is a small
+// multiple of the header's size.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -158,7 +158,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::array<bool, 3> seen_{};
 };
 
-/// The size in bytes by dtype and shape. Refuses unknown types, overflow and types that do not fill whole bytes.
+/// The size in bytes by dtype and shape. Rejects unknown types, overflow, and sizes that are not whole bytes.
 std::int64_t claimed_bytes(StoredTensor& tensor, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw InputError(text(path, ": tensor \"", tensor.name, "\" ", what));

@@ -13,7 +13,7 @@ struct SafetensorsType {
   std::optional<at::ScalarType> type;
 };
 
-/// Null for an unknown name.
+/// Returns null for an unknown name.
 const SafetensorsType* find_safetensors_type(const std::string& name);
 /// The name of a LibTorch type. Throws InternalError for a type that the format lacks.
 const char* safetensors_name(at::ScalarType type);

@@ -25,20 +25,20 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsSpec> specs,
                     std::map<std::string, std::string> metadata = {{"format", "pt"}});
 
-  /// Appends elements, flattened. They may end in the middle of a tensor or continue into the next. Floating types are
-  /// converted to the file's; other types must be the file's.
+  /// Appends elements, flattened. A chunk may end in the middle of a tensor or continue into the next one. Floating
+  /// types are converted to the file's type. Other types must equal it.
   void append(const at::Tensor& chunk);
-  /// Syncs and renames the file to its name. Throws InternalError if elements are missing. Without finish() nothing is
-  /// left behind.
+  /// Syncs the file and renames it to its final name. Throws InternalError if elements are missing. If finish() is not
+  /// called, no file is left behind.
   void finish();
 
-  std::int64_t bytes() const { return bytes_; }  // of data that the file will hold
+  std::int64_t bytes() const { return bytes_; }  // of the data that the file will hold
 
  private:
   void append_converted(const at::Tensor& flat);
   std::vector<SafetensorsSpec> specs_;
   NewFile file_;
-  std::size_t tensor_ = 0;    // the one being written
+  std::size_t tensor_ = 0;    // the tensor being written
   std::int64_t element_ = 0;  // inside it
   std::int64_t bytes_ = 0;
   at::Tensor staging_;

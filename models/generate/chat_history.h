@@ -1,6 +1,6 @@
 #pragma once
 // ChatHistory: a running conversation, and the prompt for the model's next answer. When the context is full it drops
-// the oldest turns, never the system message. No LibTorch.
+// the oldest turns, never the system message. Does not include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ std::int32_t end_of_turn_of(const ChatTemplate& chat_template, const ChatTokeniz
 
 class ChatHistory {
  public:
-  /// `context`: the model's context in tokens. `answer`: tokens of it that are reserved for the next answer. An empty
-  /// `system` means no system message. Keeps references. Throws what end_of_turn_of() throws.
+  /// `context` is the model's context length in tokens, of which `answer` tokens are reserved for the next answer. An
+  /// empty `system` means no system message. Keeps references to its arguments. Throws what end_of_turn_of() throws.
   ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
               std::int64_t answer);
 
@@ -27,9 +27,9 @@ class ChatHistory {
   /// Sets tools and variables for the template.
   void set_context(ChatContext context) { beside_ = std::move(context); }
 
-  /// Adds a message of the user, or of a tool (`role`), and returns the ids of the prompt, as transformers'
-  /// apply_chat_template with add_generation_prompt. Drops older turns until it fits. Throws InputError if the message
-  /// alone does not fit, and then forgets it. Also throws if the template rejects it.
+  /// Adds a message from the user, or from a tool (`role`), and returns the prompt's ids, like transformers'
+  /// apply_chat_template with add_generation_prompt. Drops older turns until the prompt fits. If the message alone does
+  /// not fit, or the template rejects it, throws InputError and drops the message.
   std::vector<std::int32_t> ask(const std::string& content, const std::string& role = "user");
 
   /// Adds the answer to the last question.
@@ -37,7 +37,7 @@ class ChatHistory {
 
   std::int32_t end_of_turn() const { return end_of_turn_; }
   const std::vector<Message>& messages() const { return messages_; }
-  std::int64_t dropped() const { return dropped_; }  // messages so far
+  std::int64_t dropped() const { return dropped_; }  // messages dropped so far
 
  private:
   std::size_t first_turn() const { return !messages_.empty() && messages_.front().role == "system" ? 1 : 0; }

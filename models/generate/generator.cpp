@@ -24,7 +24,7 @@ struct Generator::Rows {
 };
 
 /// Which frequencies the model's ropes use for a sequence of `tokens` ("longrope"), one bit per rope. If a rope
-/// switches to others, the sequence's keys are computed again.
+/// switches to other frequencies, the sequence's keys are computed again.
 int Generator::stretch_of(std::size_t tokens) const {
   const ModelConfig& config = model_.config;
   const auto length = static_cast<std::int64_t>(tokens);

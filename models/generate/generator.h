@@ -1,6 +1,5 @@
 #pragma once
-// Generator: continues text token by token, with a model whose parameters are held whole and a cache of keys and
-// values.
+// Generator: continues text token by token, with a model that holds all its parameters and a cache of keys and values.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace zero {
 
 struct GenerateOptions {
   std::int64_t max_new_tokens = 100;
-  std::vector<std::int64_t> stop_ids;  // a row ends with the first of these, which is part of the result
+  std::vector<std::int64_t> stop_ids;  // a row ends at the first of these, which is part of the result
   SamplingOptions sampling = {};
 };
 
@@ -26,17 +25,17 @@ class Generator {
   /// Called for every new token as soon as it is known.
   using OnToken = std::function<void(std::int64_t row, std::int32_t id)>;
 
-  /// `model` must outlive the generator. Call hold_parameters() and fill the parameters before.
+  /// `model` must outlive the generator. Call hold_parameters() and fill the parameters first.
   explicit Generator(Model& model) : model_(model) {}
 
-  /// The new tokens of every prompt, without the prompt. Rows end at a stop id, after max_new_tokens or when the
-  /// context is full. Rows do not influence one another. Throws InputError for an empty prompt, an id outside the
-  /// vocabulary or a prompt that leaves no room in the context. With one prompt, its common prefix with the tokens of
-  /// the previous call is not computed again.
+  /// Returns the new tokens for every prompt, without the prompt. Rows end at a stop id, after max_new_tokens, or when
+  /// the context is full. Rows do not influence one another. Throws InputError for an empty prompt, an id outside the
+  /// vocabulary or a prompt that leaves no room in the context. If there is one prompt, the prefix that it shares with
+  /// the previous call's tokens is not computed again.
   std::vector<Ids> generate(const std::vector<Ids>& prompts, const GenerateOptions& options,
                             const OnToken& on_token = {});
 
-  /// [1, T, vocabulary] in fp32, for all T ids at once.
+  /// Returns logits [1, T, vocabulary] in fp32 for all T ids at once.
   at::Tensor logits(const Ids& ids);
 
  private:
@@ -50,7 +49,7 @@ class Generator {
 
   Model& model_;
   std::unique_ptr<KvCache> cache_;
-  Ids cached_;  // the tokens behind the cache's columns; empty when it holds several rows
+  Ids cached_;  // the tokens in the cache; empty if the cache holds several rows
 };
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Weight sources of models with LoRA adapters: trained, fresh, or merged into their base.
+// Weight sources for models with LoRA adapters that are trained, fresh, or merged into their base.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// The weights of an adapted model: those in the adapter's file, and the others from the base.
+/// The weights of an adapted model. Tensors in the adapter's file are read from it, all others from the base.
 class AdaptedWeights : public WeightSource {
  public:
   AdaptedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)
@@ -22,13 +22,13 @@ class AdaptedWeights : public WeightSource {
                const at::Tensor& out) override;
 
  private:
-  std::string stored_name(const TensorSpec& tensor) const;  // in the adapter's file; empty: in the base
+  std::string stored_name(const TensorSpec& tensor) const;  // in the adapter's file; empty if in the base
   std::shared_ptr<WeightSource> base_;
   std::shared_ptr<const AdapterContents> adapter_;
 };
 
-/// The weights of a freshly adapted model: new adapters, drawn from a seed, over a base. With DoRA the magnitudes start
-/// as the lengths of the base's rows.
+/// The weights of a model with new adapters, which are drawn from a seed, over a base. With DoRA, magnitudes start as
+/// the norms of the base's rows.
 class FreshAdapter : public WeightSource {
  public:
   FreshAdapter(std::shared_ptr<WeightSource> base, std::shared_ptr<WeightSource> drawn)
@@ -51,7 +51,7 @@ class MergedWeights : public WeightSource {
  public:
   MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)
       : base_(std::move(base)), adapter_(std::move(adapter)) {}
-  /// `tensors` are those of the model without adapters.
+  /// `tensors` are the tensors of the model without adapters.
   void check(const std::vector<TensorSpec>& tensors) override { base_->check(tensors); }
   void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;

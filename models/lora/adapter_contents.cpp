@@ -59,7 +59,7 @@ class AdapterContents::Comparison {
   const AdapterModules& modules() const { return modules_; }
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(folder_ + ": " + what); }
 
-  /// Refuses keys that no tensor of the model could satisfy. Target names of other families are ignored.
+  /// Rejects keys that no tensor of the model could satisfy. Target names of other families are ignored.
   void refuse_unkept(const LoraOptions& options) const {
     for (const std::string& end : options.modules_to_save) {
       const auto is_within = [&](const std::string& module) { return is_saved_within({end}, module); };

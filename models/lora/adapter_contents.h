@@ -1,6 +1,6 @@
 #pragma once
-// AdapterContents: the tensors of an adapter's file over a model, compared in both directions with adapter_config.json.
-// Training, merging and GGUF export all read an adapter through it.
+// AdapterContents: matches the tensors of an adapter's file with a model. It checks that the file holds exactly what
+// adapter_config.json declares. Training, merging and GGUF export all read adapters through it.
 #include <map>
 #include <memory>
 #include <string>
@@ -14,34 +14,34 @@ namespace zero {
 
 class AdapterContents {
  public:
-  /// The file's tensors for one tensor of the model, by their names in the file. An empty name means none.
+  /// The names of the file's tensors for one tensor of the model. An empty name means that there is none.
   struct Place {
     std::string whole;            // replaces the base's tensor
     std::string a, b, magnitude;  // the adapter of a projection: [r, in], [out, r], [out] with DoRA
   };
 
-  /// `model` may hold adapters already. Reads no values. Throws InputError that names the first tensor that is
-  /// missing, has another shape or type, or is not promised by adapter_config.json. Also throws for a promise
-  /// that no tensor can keep.
+  /// `model` may already have adapters. Reads no values. Throws InputError that names the first tensor that is missing,
+  /// has the wrong shape or type, or is not declared by adapter_config.json. Also throws if adapter_config.json
+  /// declares a tensor that the model cannot have.
   ///
   /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted. PEFT writes
-  /// them with save_embedding_layers, and loads them instead of the base's. See beside().
+  /// such tensors with save_embedding_layers and loads them instead of the base's. See beside().
   AdapterContents(std::shared_ptr<const PeftDirectory> directory, const Model& model);
 
   const std::string& folder() const { return directory_->folder(); }
   const SafetensorsFile& file() const { return directory_->weights(); }
   /// The options of adapter_config.json, resolved for the model (stored_options).
   const LoraOptions& options() const { return options_; }
-  /// `tensor` is one of the model without adapters.
+  /// `tensor` is a tensor of the model without adapters.
   const Place& place(const TensorSpec& tensor) const;
   /// True if the model stores the tensor as [in, out].
   bool is_input_first(const TensorSpec& tensor) const;
 
-  /// The file's whole tensors that modules_to_save does not name. They stay frozen in training, and belong to every
-  /// adapter that is trained from this one.
+  /// The file's whole tensors that modules_to_save does not name. They stay frozen in training. Every adapter that is
+  /// trained from this one also contains them.
   const std::vector<StoredTensor>& beside() const { return beside_; }
-  /// Throws InputError if the file holds an embedding and a head that differ, and the model ties them. Reads both: call
-  /// it once, on one rank.
+  /// Throws InputError if the model ties its head to the embedding but the file's two tensors differ. Since it reads
+  /// both, call it once, on one rank.
   void check_values() const;
 
  private:
@@ -57,7 +57,7 @@ class AdapterContents {
   bool holds_tied_pair_ = false;
 };
 
-/// Opens the adapter of a folder over the model.
+/// Opens the adapter in a folder for this model.
 std::shared_ptr<const AdapterContents> open_adapter(const std::string& folder, const Model& model);
 
 }  // namespace zero

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// Adapters have their full names; modules saved whole get PEFT's prefix.
+// Adapters already have their full names. Modules that are saved in full get PEFT's prefix.
 std::string peft_name(const std::string& name) { return name.starts_with(peft_prefix) ? name : peft_prefix + name; }
 
 }  // namespace

@@ -17,13 +17,13 @@ namespace zero {
 /// Writes one adapter's files, from its tensors in the order of `tensors`.
 class AdapterWriter {
  public:
-  /// `family` is the model's, and `options` the result of add_lora(). `pissa` is set for an adapter that started by
-  /// PiSSA, else null. It is written as a plain one of twice the rank over the original base. `start` is the adapter
-  /// that training began from, or null; its tensors beside() are written again. All must outlive this.
+  /// `family` is the model's family, and `options` the result of add_lora(). `pissa` is null unless the adapter started
+  /// with PiSSA; it is then written as a plain adapter of twice the rank over the original base. `start` is the adapter
+  /// that training began from, or null; its beside() tensors are written again. All arguments must outlive this object.
   AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
                 const LoraOptions& options, PissaWeights* pissa, const AdapterContents* start);
   void append(const TensorSpec& tensor, const at::Tensor& value);
-  /// adapter_config.json names `base`. The tokenizer files go into the same folder.
+  /// Writes adapter_config.json, which names `base`, and the tokenizer files into the same folder.
   void finish(const std::string& base, const TokenizerSource& tokenizer);
 
  private:

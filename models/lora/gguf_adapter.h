@@ -1,14 +1,14 @@
 #pragma once
-// Writes an adapter as the GGUF file that llama.cpp opens with its base, by the rules of its convert_lora_to_gguf.py.
+// Writes an adapter as a GGUF file that llama.cpp loads together with the base, following its convert_lora_to_gguf.py.
 #include <string>
 
 #include "models/lora/adapter_contents.h"
 
 namespace zero {
 
-/// Writes an adapter of the model in F32: NAME.lora_a [r, in] and NAME.lora_b [out, r], after llama.cpp's name of each
-/// weight. rsLoRA's scale goes into alpha. Throws InputError for parts that such a file cannot hold (DoRA's magnitudes,
-/// whole tensors), and for a family that llama.cpp does not know.
+/// Writes an adapter of the model in F32: NAME.lora_a [r, in] and NAME.lora_b [out, r], where NAME is llama.cpp's name
+/// of the weight. rsLoRA's scale is stored in alpha. Throws InputError for tensors that such a file cannot hold (DoRA's
+/// magnitudes, whole tensors), and for a family that llama.cpp does not know.
 void write_gguf_adapter(const std::string& path, const AdapterContents& adapter, const Model& model,
                         const std::string& name);
 

@@ -61,7 +61,7 @@ void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t
   const bool input_first = unit.parameters()[parameter].input_first;
   const TensorSpec full = part.full();
   const std::int64_t out = full.shape[input_first ? 1 : 0], in = full.shape[input_first ? 0 : 1];
-  // A is cut as the weight's inputs are, B and the magnitude as its outputs.
+  // A is split like the weight's inputs, B and the magnitude like its outputs.
   const auto cut_along = [&](TensorSpec spec, int dim, bool inputs) {
     const bool cut = part.cut && (part.cut->dim == (input_first ? 0 : 1)) == inputs;
     return cut ? slice_of(std::move(spec), dim, part.cut->pieces, part.cut->place) : spec;

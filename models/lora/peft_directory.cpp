@@ -27,7 +27,7 @@ constexpr const char* read_keys[] = {
     "modules_to_save", "use_rslora", "use_dora",           "fan_in_fan_out", "init_lora_weights",
     "task_type",       "bias",       "ensure_weight_tying"};
 
-// Keys without effect on a trained adapter, or only together with a refused key:
+// Keys that do not affect a trained adapter, or only together with a key that is rejected:
 constexpr const char* free_keys[] = {"auto_mapping",  "peft_version",   "base_model_name_or_path",
                                      "revision",      "inference_mode", "megatron_config",
                                      "megatron_core", "loftq_config",   "eva_config",

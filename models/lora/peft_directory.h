@@ -12,10 +12,9 @@ namespace zero {
 
 class PeftDirectory {
  public:
-  /// Throws InputError if a file is missing or broken, or asks for unsupported features (bias, rank_pattern,
-  /// layers_to_transform, another peft_type, DoRA with dropout, ...). A list names the known keys. A key outside the
-  /// list must be "off" (null, false, empty). A start that changed the base's weights (pissa, olora, loftq, corda,
-  /// lora_ga) is refused.
+  /// Throws InputError if a file is missing or broken, or needs unsupported features (bias, rank_pattern,
+  /// layers_to_transform, another peft_type, DoRA with dropout, ...). Unknown keys must be "off" (null, false, empty).
+  /// Also throws for initialisations that change the base's weights (pissa, olora, loftq, corda, lora_ga).
   explicit PeftDirectory(const std::string& folder);
 
   const std::string& folder() const { return folder_; }

@@ -1,6 +1,6 @@
 #pragma once
-// PiSSA (Meng et al. 2024), by PEFT's rule. Adapters start as the principal singular vectors of their weights, and the
-// frozen base is the remainder.
+// PiSSA (Meng et al. 2024), as in PEFT. Adapters start as the principal singular vectors of their weights. The frozen
+// base keeps the remainder.
 #include <map>
 #include <memory>
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace zero {
 
-/// The weights of a model that starts by PiSSA. With W = U S V^T cut to r in fp32, A = sqrt(S / scale) V^T, B = U
-/// sqrt(S / scale), and the base is W - scale B A. A decomposition is computed at the first request for one of its
-/// parts, and kept (r (in + out) floats).
+/// The start weights of a model with PiSSA. With W = U S V^T truncated to rank r in fp32, A = sqrt(S / scale) V^T, B =
+/// U sqrt(S / scale), and the base is W - scale B A. A weight is decomposed when A, B or the base is first read, and
+/// the factors (r (in + out) floats) are kept.
 class PissaWeights : public WeightSource {
  public:
-  /// `others`: a source of all the model's tensors except the adapters' A and B (FreshAdapter), with the original base.
+  /// `others` supplies all the model's tensors, with the original base, except the adapters' A and B (FreshAdapter).
   PissaWeights(std::shared_ptr<WeightSource> others, const LoraOptions& options)
       : others_(std::move(others)), options_(options) {}
 
@@ -27,9 +27,9 @@ class PissaWeights : public WeightSource {
   void check_values() override { others_->check_values(); }
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
-  /// A trained A or B as part of a plain adapter of rank 2r over the original base. The trained A is stacked on the
-  /// start A, and B is concatenated with minus the start B, so the sum is scale (B A - B0 A0). Other tensors are
-  /// returned unchanged.
+  /// Converts a trained A or B to a plain adapter of rank 2r over the original base. The trained A is stacked on the
+  /// initial A0, and B is concatenated with -B0, so the adapter adds scale (B A - B0 A0). Other tensors are returned
+  /// unchanged.
   at::Tensor as_plain(const TensorSpec& tensor, const at::Tensor& value);
   /// The shape of the result of as_plain().
   static std::vector<std::int64_t> plain_shape(const TensorSpec& tensor);
@@ -46,7 +46,7 @@ class PissaWeights : public WeightSource {
   std::map<std::string, Factors> factors_;
 };
 
-/// The options of the plain adapter: twice the rank at the same scale.
+/// The options of the plain adapter, which has twice the rank and the same scale.
 LoraOptions plain_options(LoraOptions options);
 
 }  // namespace zero

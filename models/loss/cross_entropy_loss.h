@@ -4,8 +4,8 @@
 
 namespace zero {
 
-/// Sum over the trained tokens of -log p(target), each multiplied by its weight and its row's. The denominator counts
-/// trained tokens.
+/// The sum of -log p(target) over the trained tokens, each multiplied by its token's and its row's weight. The
+/// denominator is the number of trained tokens.
 const Loss& cross_entropy_loss();
 
 }  // namespace zero

@@ -1,8 +1,8 @@
 #pragma once
-// Loss: what the last unit's output becomes. The head computes logits by chunks of tokens and hands them over; a loss
-// turns each chunk into its part of the value and, in place, into its gradient.
+// Loss: turns the last unit's output into the loss. The head computes logits for one chunk of tokens at a time. The
+// loss computes each chunk's share of the value, and overwrites the chunk's logits with their gradient.
 //
-// A loss is a constant that all ranks and passes share: what belongs to one batch passes through its functions.
+// A loss has no state: all ranks and passes share it, and everything about a batch is an argument of its functions.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -14,36 +14,36 @@
 
 namespace zero {
 
-/// The counts of a row of the data, known without building it.
+/// The token counts of a row of data, known without building the row.
 struct RowCounts {
   std::int64_t trained_tokens = 0;
-  std::int64_t tokens = 0;  // without filling
+  std::int64_t tokens = 0;  // without padding
 };
 
-/// n of a batch's tokens, in their order. Tokens that are not trained are left out, or have a negative target (on a
-/// GPU, where nobody waits for a count).
+/// n of a batch's tokens, in order. Tokens that are not trained are omitted or, on a GPU, where counting them would
+/// make the host wait, have a negative target.
 struct LossChunk {
   const Batch& batch;
-  at::Tensor targets;       // [n] int64
-  at::Tensor places;        // places of the trained tokens among the B T of the batch; undefined: all tokens are there
-  std::int64_t begin = 0;   // the first of the n among these
-  at::Tensor weights = {};  // [B, T], of a verdict; undefined in the first look
-  VocabularySlice vocabulary = {};  // if it divides, the logits are those of a part of the vocabulary
+  at::Tensor targets;               // [n] int64
+  at::Tensor places;                // the trained tokens' indices among the batch's B T; undefined: all tokens
+  std::int64_t begin = 0;           // index of the first of the n in `places`
+  at::Tensor weights = {};          // [B, T], from LossVerdict; undefined in the first pass
+  VocabularySlice vocabulary = {};  // if divided, the logits cover only part of the vocabulary
 
-  /// The entries [n] of a tensor [B, T], or [n, k] of [B, T, k], that belong to these tokens.
+  /// Selects these tokens' entries: [n] from a tensor [B, T], or [n, k] from [B, T, k].
   at::Tensor select(const at::Tensor& of_tokens) const;
 };
 
-/// The part of the loss that a chunk, or a batch, adds.
+/// The contribution of a chunk or a batch to the loss.
 struct LossPart {
-  at::Tensor value;    // []: its part of the loss; a loss that looks twice gives [n], a value of each token
-  at::Tensor figures;  // [k] in the order of figures(); undefined if there are none
+  at::Tensor value;    // [], or [n] with one value per token for a loss that looks twice
+  at::Tensor figures;  // [k] metrics, in the order of figures(); undefined if there are none
 };
 
-/// The result of a loss that looks twice, for all tokens of a batch.
+/// The result of a loss that needs two passes (looks_twice), for all tokens of a batch.
 struct LossVerdict {
   at::Tensor value;    // []: the loss
-  at::Tensor weights;  // [B, T]: by which the gradients of the tokens' values are multiplied
+  at::Tensor weights;  // [B, T]: multiplies the gradient of each token's value
   at::Tensor figures = {};
 };
 
@@ -53,44 +53,44 @@ class Loss {
 
   virtual std::string name() const = 0;
 
-  /// Names of Batch::named that it reads. A run whose data lack one is refused.
+  /// The names in Batch::named that the loss reads. A run whose data lack one fails with an error.
   virtual std::vector<std::string> needs() const { return {}; }
 
-  /// The row's part of the step's denominator: the number of its trained tokens, its sequences or its pairs. The sum
-  /// over all rows of a step, on all ranks, is known before the first backward. Weights are no part of it.
+  /// The row's share of the step's denominator: the number of its trained tokens, sequences or pairs, whatever their
+  /// weights. The sum over all rows of a step, on all ranks, is known before the first backward.
   virtual double count(const RowCounts& row) const = 0;
 
-  /// The names of what it reports beside its value: sums over a batch. The loop adds them over micro-batches and
-  /// ranks, and divides by the denominator.
+  /// The names of the metrics that the loss reports besides its value. Each is a sum over a batch. The training loop
+  /// adds them over micro-batches and ranks, and divides by the denominator.
   virtual std::vector<std::string> figures() const { return {}; }
 
-  /// True if of_chunk() also takes logits of a part of the vocabulary. The token losses do (token_losses.h), so a loss
-  /// that is made of them does.
+  /// True if of_chunk() also accepts logits of part of the vocabulary. Token losses (token_losses.h) do, and so does a
+  /// loss that is computed from them.
   virtual bool takes_slices() const { return false; }
 
-  /// The part of a chunk, from logits [n, vocabulary] in the type of computation. Its value is that of the whole
-  /// vocabulary, alike on all ranks of the tensor axis. With `scale`, [] in fp32 (fp64 in fp64), it leaves in their
-  /// place scale * d value / d logits, each row multiplied by the token's entry in chunk.weights if that is defined.
-  /// Sums of rows must not depend on the number of threads (models/undivided.h). It also runs on Meta, where nothing
-  /// has a value.
+  /// Computes a chunk's contribution from logits [n, vocabulary] in the compute type. The value is for the full
+  /// vocabulary, the same on all ranks of the tensor axis. If `scale` is given ([] in fp32, or fp64 for fp64),
+  /// overwrites the logits with scale * d value / d logits, each row multiplied by the token's entry in chunk.weights
+  /// if that is defined. Sums of rows must not depend on the number of threads (models/undivided.h). It must also run
+  /// on the meta device, where tensors have no values.
   virtual LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const = 0;
 
-  /// True if a token's gradient depends on other chunks. The head then shows every chunk without scale first, asks for
-  /// a verdict, and computes and shows them again with scale, if gradients are wanted. The logits of a batch that fits
-  /// into one chunk are kept.
+  /// True if a token's gradient depends on other chunks. The head then first passes every chunk without a scale and
+  /// calls judge(). If gradients are wanted, it computes every chunk again and passes it with a scale. If a batch fits
+  /// into one chunk, its logits are kept instead.
   virtual bool looks_twice() const { return false; }
-  /// For a batch with at least one row, from the values [B, T] of all tokens, 0 where none is trained. Only for a loss
-  /// that looks twice.
+  /// Computes the loss of a batch of at least one row from the values [B, T] of all tokens, which are 0 for untrained
+  /// tokens. Only a loss for which looks_twice() is true implements it.
   virtual LossVerdict judge(const at::Tensor& values, const Batch& batch) const;
 };
 
-/// The loss of a pass: context.loss, or the cross-entropy.
+/// The loss of a pass: context.loss, or cross-entropy if that is null.
 const Loss& loss_of(const ForwardContext& context);
 
 /// A tensor of the batch by name. Throws Error if the batch has none.
 const at::Tensor& named_tensor(const Batch& batch, const std::string& name);
 
-/// token_weights x row_weights of a chunk, [n]; undefined: all 1.
+/// token_weights x row_weights of a chunk, [n]. Undefined if all are 1.
 at::Tensor weights_of(const LossChunk& chunk);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// SequenceLoss: a loss that is a function of whole sequences' log-probabilities, as preferences are learned by.
+// SequenceLoss: a loss that is a function of whole sequences' log-probabilities, as in preference learning.
 #include "models/loss/loss.h"
 
 namespace zero {
@@ -8,21 +8,21 @@ namespace zero {
 struct SequenceOutcome {
   at::Tensor value;         // []
   at::Tensor gradient;      // [B, S]: d value / d log-probability
-  at::Tensor figures = {};  // [k] in the order of figures(); undefined if there are none
+  at::Tensor figures = {};  // [k] metrics, in the order of figures(); undefined if there are none
 };
 
-/// log p of a sequence is the sum over its trained tokens of log p(target), each multiplied by its weight in
-/// Batch::token_weights. S sequences in a row lie together there: S = 1 is the whole row, else sequence s is document
-/// s. A sequence without trained tokens, or a document that a row does not have, has log p = 0.
+/// A sequence's log p is the sum of log p(target) over its trained tokens, each multiplied by its weight in
+/// Batch::token_weights. A row holds S sequences: if S = 1, the sequence is the whole row; otherwise sequence s is
+/// document s. A sequence without trained tokens, or a document that a row does not have, has log p = 0.
 ///
-/// By itself it is the negative log-likelihood of sequences: the sum of -weight * log p, with the weights of
-/// Batch::row_weights. Another loss overrides outcome().
+/// This class itself computes the negative log-likelihood of sequences: the sum of -weight * log p, weighted by
+/// Batch::row_weights. Other losses override outcome().
 class SequenceLoss : public Loss {
  public:
   explicit SequenceLoss(std::int64_t sequences_of_a_row = 1) : sequences_(sequences_of_a_row) {}
 
   std::string name() const override { return "sequence_likelihood"; }
-  /// Counts sequences. One for pairs counts 1 a row.
+  /// Counts sequences. A loss over pairs should count 1 per row.
   double count(const RowCounts&) const override { return double(sequences_); }
   LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const final;
   bool takes_slices() const final { return true; }
@@ -33,7 +33,7 @@ class SequenceLoss : public Loss {
   at::Tensor log_probabilities(const at::Tensor& values, const Batch& batch) const;
 
  protected:
-  /// From log p [B, S] in fp32 (fp64 in fp64), B at least 1.
+  /// Computes the loss from log p [B, S] in fp32 (fp64 for fp64). B is at least 1.
   virtual SequenceOutcome outcome(const at::Tensor& log_probabilities, const Batch& batch) const;
 
  private:

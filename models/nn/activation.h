@@ -1,7 +1,7 @@
 #pragma once
-// The activation between the two products of an MLP. It is a function of every number, or of one half of a row's
-// numbers, which then multiplies the other (GLU variants, Shazeer 2020). Computed in fp32 (fp64 in fp64) and rounded
-// once.
+// The activation between the two products of an MLP. It applies to every element. If gated, it applies to one half of a
+// row, which then multiplies the other half (GLU variants, Shazeer 2020). Results are computed in fp32 (fp64 for fp64)
+// and rounded once.
 #include <ATen/core/Tensor.h>
 
 #include "models/model_config.h"
@@ -13,7 +13,8 @@ struct ActivationKind {
   bool gated = false;
 };
 
-/// x [rows, inner], or [rows, 2 inner] with the gate first if it is gated. Returns [rows, inner]. Without autograd.
+/// x is [rows, inner] or, if gated, [rows, 2 inner] with the gate first. Returns [rows, inner]. Autograd does not
+/// record it.
 at::Tensor activate(const at::Tensor& x, const ActivationKind& kind);
 
 /// The gradient of x for dy [rows, inner].

@@ -17,7 +17,7 @@ struct Spans {
   std::int64_t longest = 0;
 };
 
-/// None when a document comes back after another one.
+/// Returns nothing if a document continues after another one.
 std::optional<Spans> spans_of(const at::Tensor& documents) {
   const at::Tensor numbers = documents.contiguous();
   const std::int64_t B = numbers.size(0), T = numbers.size(1);

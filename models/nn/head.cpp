@@ -65,51 +65,51 @@ struct ChunkSums {
   }
 };
 
-/// gradient *= factor, which is nearly always 1; on a CPU that is looked at.
+/// gradient *= factor. The factor is nearly always 1, which a CPU checks first.
 void multiply(at::Tensor& gradient, const at::Tensor& factor) {
   if (!gradient.defined() || (factor.is_cpu() && factor.item<double>() == 1)) return;
   gradient.mul_(factor);
 }
 
-/// The rows under the norm; `rstd` is empty where there is none.
+/// The rows after the norm. `rstd` is empty if there is no norm.
 RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps) {
   return norm.defined() ? rms_norm(rows, norm, eps)
                         : RmsNormed{rows, at::empty({0}, rows.options().dtype(at::toOpMathType(rows.scalar_type())))};
 }
 
-/// How the trained tokens of a batch come from the rows that this rank has. One rank takes them out and norms them. If
-/// ranks of the tensor axis share the tokens, each norms its own, all are gathered, and then the trained ones are taken
-/// out. On a context axis all of this is about the rank's part of the batch.
+/// How to get a batch's trained tokens from this rank's rows. A single rank selects and normalises them. If ranks of
+/// the tensor axis share the tokens, each normalises its own, all are gathered, and then the trained ones are selected.
+/// On a context axis this applies to the rank's part of the batch.
 struct TrainedRows {
   TokenSplit split;
   at::Tensor kept;  // [n], their places in the part; undefined: all
 
-  /// Rows [m, hidden] for the norm, of x [..., hidden].
+  /// Selects rows [m, hidden] for the norm from x [..., hidden].
   at::Tensor to_norm(const at::Tensor& x) const {
     const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
     return kept.defined() && !split.divides() ? rows.index_select(0, kept) : rows;
   }
-  /// The trained tokens [n, hidden], of normed rows.
+  /// Selects the trained tokens [n, hidden] from normalised rows.
   at::Tensor to_multiply(const at::Tensor& normed) const {
     if (!split.divides()) return normed;
     const at::Tensor all = split.gather(normed);
     return kept.defined() ? all.index_select(0, kept) : all;
   }
-  /// The gradient of the normed rows, of that of the trained tokens.
+  /// Maps the gradient of the trained tokens to that of the normalised rows.
   at::Tensor back_to_norm(const at::Tensor& dz) const {
     return split.divides() ? split.sum(spread(dz, split.part())) : dz;
   }
-  /// The gradient of x, of that of the rows for the norm.
+  /// Maps the gradient of the norm's rows to that of x.
   at::Tensor back_to_x(const at::Tensor& drows, const at::Tensor& x) const {
     return (split.divides() ? drows : spread(drows, x.numel() / x.size(-1))).view(x.sizes());
   }
-  /// Places [n] of the trained tokens among those of the batch; undefined: all tokens are there.
+  /// The indices [n] of the trained tokens in the batch. Undefined means all tokens.
   at::Tensor places(std::int64_t count, at::Device device) const {
     if (!split.has_parts()) return kept;
     const at::Tensor in_part = kept.defined() ? kept : at::arange(count, at::TensorOptions(at::kLong).device(device));
     return (in_part + split.first()).clamp_max(split.tokens() - 1);  // a GPU keeps padding, which no weight counts
   }
-  /// Rows of `tokens` tokens: those of the trained ones, zeros for the others.
+  /// Rows for `tokens` tokens: the given rows for trained ones, zeros for the others.
   at::Tensor spread(const at::Tensor& rows, std::int64_t tokens) const {
     if (!kept.defined()) return rows;
     std::vector<std::int64_t> shape = rows.sizes().vec();
@@ -118,7 +118,7 @@ struct TrainedRows {
   }
 };
 
-/// The targets of a part, of those of the batch. Padding behind the batch is not trained.
+/// Selects a part's targets from the batch's. Padding after the batch is not trained.
 at::Tensor trained_in_part(const at::Tensor& targets, const TokenSplit& split) {
   at::Tensor part = split.part_rows(targets);
   const std::int64_t there = std::clamp<std::int64_t>(split.tokens() - split.first(), 0, split.part());
@@ -126,7 +126,7 @@ at::Tensor trained_in_part(const at::Tensor& targets, const TokenSplit& split) {
   return part;
 }
 
-/// The trained tokens of a batch under the norm, and the chunks of their logits.
+/// A batch's trained tokens after the norm, and the chunks of their logits.
 struct HeadTokens {
   TrainedRows trained;
   at::Tensor targets;  // [n]
@@ -149,7 +149,7 @@ struct HeadTokens {
     const RmsNormed normed = normed_rows(trained.to_norm(x), norm, eps);
     rstd = normed.rstd;
     z = trained.to_multiply(normed.y);
-    // Alike on all ranks, whose slices may differ by one.
+    // Equal on all ranks, though their slices may differ by one.
     const std::int64_t width = slice.divides() ? (slice.full - 1) / slice.ranks->size() + 1 : output.size(0);
     chunks = logits_chunks(z, width * std::int64_t(output.element_size()), pass.logits_bytes);
   }
@@ -162,7 +162,7 @@ struct HeadTokens {
   at::Tensor logits(std::size_t p, const at::Tensor& output) const {
     return matrix_product(z.narrow(0, chunks[p], length(p)), output.t());
   }
-  /// [B, T] of a value of each of the tokens, 0 for the others.
+  /// Spreads values of tokens to [B, T], with 0 for all other tokens.
   at::Tensor spread(const at::Tensor& values, at::IntArrayRef batch) const {
     return trained.spread(values, c10::multiply_integers(batch)).view(batch);
   }
@@ -172,7 +172,7 @@ void add_part(at::Tensor& sum, const at::Tensor& part) {
   if (part.defined()) sum = sum.defined() ? sum + part : part;
 }
 
-/// The first look of a loss that looks twice: its value of each token, [n].
+/// The first pass of a loss that looks twice: the value of each token, [n].
 at::Tensor values_of_tokens(const Loss& loss, const HeadTokens& tokens, const at::Tensor& output, const Batch& batch,
                             at::Tensor& logits) {
   const at::Tensor values = at::zeros({tokens.z.size(0)}, tokens.rstd.options());

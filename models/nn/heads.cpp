@@ -16,7 +16,7 @@ at::Tensor norm_groups(const at::Tensor& x, const at::Tensor& weight, double eps
 
 namespace {
 
-/// The RMSNorm of rows of which each rank has an equal part, in fp32 (fp64 in fp64), rounded once.
+/// The RMSNorm of rows of which each rank has an equal part, in fp32 (fp64 for fp64), rounded once.
 at::Tensor norm_shared(const at::Tensor& x, const at::Tensor& weight, double eps, const TokenSplit& split) {
   const Undivided sums;
   const at::Tensor precise = x.to(at::toOpMathType(x.scalar_type()));

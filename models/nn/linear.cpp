@@ -36,7 +36,7 @@ at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
   return normed.y;
 }
 
-/// The rows before the product, of all tokens.
+/// The rows of all tokens before the product.
 at::Tensor left_factor(const LinearInput& input, at::Tensor& rstd) {
   const at::Tensor z = multiplied(input, rstd);
   return input.flow == TokenFlow::gathers ? input.tokens.gather(z) : z;
@@ -51,14 +51,14 @@ std::vector<std::int64_t> result_shape(const LinearInput& input, const at::Tenso
   return shape;
 }
 
-/// The product's terms beside the tensors of autograd.
+/// The product's settings that are not autograd tensors.
 struct LinearTerms {
   const LinearInput& input;
   const std::vector<LowRank>& adapters;
   bool beside = false;  // x is a result too
 };
 
-// The adapters' tensors are arguments of the function, their settings travel beside them.
+// The adapters' tensors are arguments of the function. Their settings are passed separately.
 constexpr int tensors_per_adapter = 3;
 
 variable_list tensors_of(const std::vector<LowRank>& adapters) {
@@ -100,7 +100,8 @@ struct SavedTerms : torch::CustomClassHolder {
   }
 };
 
-/// dy^T z; or none, where the weight's leaf has a place for its gradient: it has been added there.
+/// Returns dy^T z. If the weight's leaf has an open GradientPlace, adds the gradient there and returns an undefined
+/// tensor.
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& z) {
   GradientPlace* place = GradientPlace::open_on(weight);
   if (!place) return matrix_product(dy.t(), z);
@@ -134,7 +135,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     context->saved_data["terms"] = SavedTerms::of(terms);
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["bias"] = bias.has_value();
-    // no view: attention writes to it
+    // not a view, because attention writes to it
     variable_list results{at::_unsafe_view(y, result_shape(input, x, weight.size(0)))};
     if (terms.beside) results.push_back(x.detach());
     return results;
@@ -151,7 +152,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     input.norm_weight = norm_weight;
     const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool(),
                has_bias = context->saved_data["bias"].toBool();
-    // Arguments that are absent have no edge, so later ones move up.
+    // Absent arguments have no autograd edge, so the indices of later ones shift.
     const std::size_t after_adapters = 2 + adapters.size() * tensors_per_adapter;
     const bool want_x = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     const bool want_norm_weight = normed && context->needs_input_grad(after_adapters);

@@ -1,8 +1,8 @@
 #pragma once
-// Linear: every matrix product with a block's weights goes through this one function. It includes the operation before
-// the product (a norm, SwiGLU) and after it (the residual). Only the input of the whole is saved for the backward pass,
-// which recomputes the intermediate values. That costs one pass over memory and saves an activation. If there is
-// memory, they can be kept.
+// Linear: every matrix product with a block's weights goes through this one function. The function includes the
+// operation before the product (a norm, SwiGLU) and the one after it (adding the residual). Only the input of the first
+// operation is saved for the backward pass, which recomputes intermediate values. That costs one pass over memory and
+// saves an activation. If memory allows, they can be kept instead (LinearInput::keep).
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -13,10 +13,10 @@
 
 namespace zero {
 
-/// The way of tokens that the ranks of the tensor axis share through a product. `gathers`: x is this rank's tokens, and
-/// the rows under the norm are gathered before the product with this rank's rows of a matrix. Backward gathers them
-/// again, unless LinearInput::keep. `scatters`: x is all tokens in this rank's columns, and the products with these
-/// columns are summed to this rank's tokens. Bias and residual are added to the sum.
+/// How tokens flow through a product if ranks of the tensor axis share them. `gathers`: x holds this rank's tokens.
+/// After the norm they are gathered and multiplied with this rank's rows of the matrix. Backward gathers them again,
+/// unless LinearInput::keep is set. `scatters`: x holds this rank's columns of all tokens. The products are
+/// reduce-scattered to this rank's tokens, and bias and residual are added to the sum.
 enum class TokenFlow : std::uint8_t { local, gathers, scatters };
 
 /// The left factor: x itself, its RMSNorm, SwiGLU of x = [gate, up], or another activation of x.
@@ -38,19 +38,19 @@ struct LinearInput {
   at::Tensor norm_weight;  // [in], for rms_norm
   double eps = 0;
   ActivationKind activation = {};  // for activated
-  bool keep = false;               // keep the left factor for the backward pass, if that will need it
+  bool keep = false;               // keep the left factor for the backward pass if it will be needed
   TokenFlow flow = TokenFlow::local;
-  TokenSplit tokens = {};  // of a flow that is not local
+  TokenSplit tokens = {};  // used if the flow is not local
 };
 
-/// input W^T (+ the adapters' part) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]; if tokens are
-/// scattered [1, own, out]. Only tensors that require gradients get them: a frozen weight costs none. The weight's
+/// Returns input W^T (+ the adapters' output) (+ bias) (+ residual), [B, T, out] for weight [out, in] and bias [out],
+/// or [1, own, out] if tokens are scattered. Gradients are computed only for tensors that require them. The weight's
 /// gradient is written to its GradientPlace if one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 
-/// The same for a norm's input x that also serves later as a residual. It returns x again for that use, whose gradient
-/// joins the norm's in one pass. For other kinds of input x is returned as it is.
+/// The same for a norm's input x that later also serves as a residual. Returns x for that use, so that backward adds
+/// its gradient to the norm's in one pass. For other kinds of input, x is returned unchanged.
 struct LinearBeside {
   at::Tensor y, x;
 };

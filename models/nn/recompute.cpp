@@ -20,7 +20,7 @@ struct HeldBody : torch::CustomClassHolder {
 };
 using BodyPointer = c10::intrusive_ptr<HeldBody>;
 
-// The trainable leaves come as a TensorList: autograd does not look into a std::vector argument.
+// The trainable leaves are passed as a TensorList, because autograd does not look into a std::vector argument.
 struct Recompute : torch::autograd::Function<Recompute> {
   static Variable forward(AutogradContext* context, const Variable& x, at::TensorList trainable,
                           const BodyPointer& held) {

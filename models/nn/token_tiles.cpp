@@ -47,7 +47,7 @@ class GradientSum {
   at::ScalarType type_ = at::kFloat;
 };
 
-// The trainable leaves come as a TensorList: autograd does not look into a std::vector argument.
+// The trainable leaves are passed as a TensorList, because autograd does not look into a std::vector argument.
 struct ByTiles : torch::autograd::Function<ByTiles> {
   static Variable forward(AutogradContext* context, const Variable& x, at::TensorList trainable,
                           const TilesPointer& held) {
@@ -77,8 +77,8 @@ struct ByTiles : torch::autograd::Function<ByTiles> {
       variable_list wanted(saved.begin() + 1, saved.end());
       const Variable tile = in.narrow(1, first, count).detach().set_requires_grad(needs_x);
       if (needs_x) wanted.push_back(tile);
-      const variable_list found = torch::autograd::grad({held->body(tile, first)}, wanted,
-                                                        {dy.narrow(1, first, count)}, false, false, true);
+      const variable_list found =
+          torch::autograd::grad({held->body(tile, first)}, wanted, {dy.narrow(1, first, count)}, false, false, true);
       const at::NoGradGuard no_grad;
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(found[i]);
       if (needs_x) dx.narrow(1, first, count).copy_(found.back());

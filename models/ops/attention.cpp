@@ -31,8 +31,8 @@ at::Tensor product_attention(const AttentionTerms& terms) {
                                           terms.scale, terms.q.size(1) != terms.k.size(1));
 }
 
-/// Gives the same bits for any number of threads: LibTorch's loops give each thread different memory, which changes how
-/// products end. Backward recomputes the values that forward would have saved.
+/// Returns the same bits for any number of threads. LibTorch's loops would give each thread different memory, which
+/// changes how products end. Backward recomputes the values that forward would have saved.
 class UndividedAttention : public torch::autograd::Function<UndividedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

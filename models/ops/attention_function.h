@@ -6,9 +6,10 @@
 
 namespace zero {
 
-/// attention() by the kernels. Undefined for unsupported cases: another type or device, a head_dim that is no multiple
-/// of 16, and documents that recur after another one. Also undefined on a machine without AVX-512 (for bf16: without
-/// AVX512-BF16). It saves qkv (rotated in place), the result, and one number per token and head for the backward pass.
+/// Computes attention() with the kernels. Returns an undefined tensor in unsupported cases: another type or device, a
+/// head_dim that is not a multiple of 16, a document whose tokens are not adjacent, or a machine without AVX-512 (for
+/// bf16, without AVX512-BF16). Saves qkv (rotated in place), the result, and one number per token and head for the
+/// backward pass.
 at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                             const Batch& batch);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The backends' implementations of the operations, by their names in operators.cpp, which registers them. The functions
-// that users call define each computation. The implementations of a GPU are in cuda/.
+// The backends' implementations of the operations. operators.cpp registers them under these names. The public functions
+// of this folder define each computation. GPU implementations are in cuda/.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -20,16 +20,16 @@ namespace zero {
 
 using TensorPair = std::tuple<at::Tensor, at::Tensor>;
 
-/// Throws Error if a backward pass is differentiated again: its kernels record nothing.
+/// Throws Error if a backward pass is differentiated again, because its kernels do not record a graph.
 inline void refuse_second_derivative(const char* operation) {
   if (at::GradMode::is_enabled()) throw Error(std::string(operation) + " has no second derivative");
 }
 
-/// The threshold of dropout_mask: a draw below it zeroes its element. The others are multiplied by kept_scale.
+/// dropout_mask zeroes an element if its draw is below this threshold. Other elements are multiplied by kept_scale.
 inline std::uint32_t dropout_threshold(double dropout) { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
 inline float kept_scale(double dropout) { return static_cast<float>(1.0 / (1.0 - dropout)); }
 
-/// The arguments of an operation, the same on every device. checks.h defines their rules.
+/// The signatures of the operations, which are the same on every device. checks.h checks the arguments.
 namespace signature {
 
 using rms_norm = TensorPair(const at::Tensor& x, const at::Tensor& weight, double eps);
@@ -59,13 +59,13 @@ using attention_operation = at::Tensor(const at::Tensor& qkv, const at::Tensor& 
                                        const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                        const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
                                        bool gpu_on_meta, std::int64_t window, double scale);
-/// An attention with structured arguments. attention_operation() adapts it to the operation's own.
+/// An attention with structured arguments. attention_operation() adapts it to the operation's flat arguments.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                              const Batch& batch);
 
 }  // namespace signature
 
-/// Composed of LibTorch's operations, for every type and device.
+/// Implementations composed of LibTorch operations, for every type and device.
 namespace composed {
 
 signature::rms_norm rms_norm;
@@ -87,17 +87,17 @@ signature::table_rows table_rows;
 signature::attention attention;
 
 struct AttendOptions {
-  bool causal = true;  // if there is no mask
-  double scale = 0;    // as AttentionShape's
+  bool causal = true;  // used if there is no mask
+  double scale = 0;    // as in AttentionShape
 };
-/// LibTorch's attention of q [B, heads, T, head_dim], with k and v alike, rotated: [B, T, heads * head_dim].
+/// Calls LibTorch's attention on rotated q, k and v, each [B, heads, T, head_dim]. Returns [B, T, heads * head_dim].
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                   const AttendOptions& options);
 
 }  // namespace composed
 
-/// The kernels of kernels/, for the types that they support; the others are composed. The same serve Meta, where they
-/// launch nothing.
+/// Implementations with the kernels in kernels/. Types that these do not support use the composed ones. They also serve
+/// the meta device, where no kernel runs.
 namespace cpu {
 
 signature::rms_norm rms_norm;
@@ -114,7 +114,7 @@ signature::attention attention;
 
 }  // namespace cpu
 
-/// Sizes on Meta that shapes alone do not determine.
+/// Implementations for the meta device whose result sizes do not follow from shapes alone.
 namespace meta {
 
 signature::embedding_backward embedding_backward;
@@ -124,11 +124,11 @@ signature::attention attention;
 
 }  // namespace meta
 
-/// Registers the operations under autograd, for the key Autograd. If nothing requires a gradient, an operation only
-/// calls its backend: it builds no graph and saves nothing.
+/// Registers the operations' autograd functions, for the dispatch key Autograd. If nothing requires a gradient, an
+/// operation only calls its backend: it builds no graph and saves nothing.
 void register_gradients(torch::Library& library);
 
-/// An attention with the arguments of the operation.
+/// Adapts an attention to the operation's arguments.
 template <signature::attention* function>
 at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& sin,
                                const std::optional<at::Tensor>& positions, const std::optional<at::Tensor>& documents,

@@ -52,7 +52,7 @@ class Arguments {
     if (!holds) [[unlikely]]
       refuse(text(name, " is ", value, ", and must be ", rule));
   }
-  /// Requires a dense tensor of these types and shape, on the device of `beside`.
+  /// Requires a dense tensor of one of these types and of this shape, on the same device as `beside`.
   void tensor(const char* name, const at::Tensor& t, Types types, at::IntArrayRef shape,
               const at::Tensor& beside) const {
     if (!is(t, types, shape) || t.device() != beside.device()) [[unlikely]]
@@ -100,7 +100,7 @@ void norm(const Arguments& call, const at::Tensor& x, const at::Tensor& weight) 
   call.tensor("weight", weight, floats, {x.size(1)}, x);
 }
 
-/// Requires one number per row in fp32 (fp64 in fp64), as a kernel writes it.
+/// Requires one number per row in fp32 (fp64 for fp64), as a kernel writes it.
 void number_a_row(const Arguments& call, const char* name, const at::Tensor& numbers, const at::Tensor& rows) {
   call.tensor(name, numbers, precise(rows), {rows.size(0)}, rows);
   call.contiguous(name, numbers);
@@ -111,7 +111,7 @@ void gate_and_up(const Arguments& call, const at::Tensor& gate_up) {
   call.require(gate_up.size(1) % 2 == 0, "the length of gate_up's rows", gate_up.size(1), "even: half gate, half up");
 }
 
-/// One number for all rows, or one a row.
+/// One number for all rows, or one per row.
 void scale_of_rows(const Arguments& call, const at::Tensor& scale, const at::Tensor& rows) {
   if (!scale.defined() || scale.dim() != 1) return call.tensor("scale", scale, floats, {}, rows);
   call.tensor("scale", scale, floats, {rows.size(0)}, rows);

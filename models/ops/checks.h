@@ -1,8 +1,8 @@
 #pragma once
-// The rules for arguments of the operators of the library `zero`. operators.cpp and cuda/device_operators.cpp put an
+// Checks the arguments of the operators in the library `zero`. operators.cpp and cuda/device_operators.cpp run an
 // operator's check before each of its kernels, which trust their arguments. A check throws Error with one sentence: the
-// operator, the argument, its value, and the rule. It reads no value in a GPU's memory, because the host would wait for
-// it.
+// operator, the argument, its value, and what is required. It reads no value in GPU memory, because the host would have
+// to wait.
 #include "models/ops/backends.h"
 
 namespace zero {
@@ -46,7 +46,7 @@ struct Checked<verify, kernel, Result (*)(Arguments...)> {
     return kernel(arguments...);
   }
 };
-/// A kernel after the check of its arguments.
+/// A kernel preceded by the check of its arguments.
 template <auto verify, auto kernel>
 inline constexpr auto checked = &Checked<verify, kernel>::call;
 

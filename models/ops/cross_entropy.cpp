@@ -33,7 +33,7 @@ class RowScale {
   at::Tensor each_;
 };
 
-/// Computes loss and lse with kernels; with a scale, then overwrites rows by gradients. False: not supported.
+/// Computes loss and lse with kernels. If there is a scale, then overwrites rows with gradients. False: not supported.
 bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::optional<at::Tensor>& scale,
                 TensorPair& found) {
   at::Tensor &loss = std::get<0>(found), &lse = std::get<1>(found);

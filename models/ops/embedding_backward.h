@@ -4,8 +4,8 @@
 
 namespace zero {
 
-/// Returns [vocabulary, hidden]: dy [tokens, hidden] summed over the tokens of each id. ids: [tokens]. Sums are in fp32
-/// (fp64 in fp64), always in the same order, and rounded once.
+/// Sums dy [tokens, hidden] over the tokens of each id, and returns [vocabulary, hidden]. `ids` is [tokens]. Sums are
+/// in fp32 (fp64 for fp64), always in the same order, and rounded once.
 at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary);
 
 }  // namespace zero

@@ -29,7 +29,7 @@ constexpr std::int64_t length = 2048;  // terms of a sum added at a time
 
 constexpr std::int64_t rows_widened_at_once = 4096;  // for products added to a wider sum
 
-/// A dimension cut into equal blocks, except the last.
+/// A dimension split into equal blocks, except that the last may be smaller.
 struct Cut {
   /// Blocks of at most `most`, balanced: a narrow last one would reread the other operand for little work.
   Cut(std::int64_t all, std::int64_t most)
@@ -69,7 +69,7 @@ at::Tensor widened(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
   return sum;
 }
 
-// On Meta the first block shows the memory of all.
+// On the meta device the first block suffices to measure memory.
 void widened_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   for (std::int64_t row = 0; row < a.size(0); row += side)
     for (std::int64_t column = 0; column < b.size(1); column += side) {
@@ -84,9 +84,9 @@ void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, b
   composed::matrix_product_into(out, a, b, add);
 }
 
-/// Libraries choose the order of a sum by the product's size and the number of threads. So blocks are cut by size
-/// alone, enough of them for several threads. In a team each thread multiplies alone, so a single block gets a team
-/// too.
+/// Libraries choose the order of a sum by the product's size and the number of threads. Blocks therefore depend only on
+/// sizes, and there are enough of them for several threads. In a team each thread multiplies alone, so a single block
+/// gets a team too.
 void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   const Cut rows(out.size(0), side), columns(out.size(1), rows.blocks > 1 || out.size(1) >= 4 * side ? side : side / 2);
   const std::int64_t blocks = rows.blocks * columns.blocks;
@@ -101,7 +101,7 @@ void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Te
   });
 }
 
-// LibTorch casts what it adds, so add by rows to avoid casting the whole product.
+// LibTorch casts the addend, so rows are added one by one to avoid casting the whole product.
 void product_into_wider(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   for (std::int64_t row = 0; row < a.size(0); row += rows_widened_at_once) {
     const at::Tensor product = matrix_product(part(a, 0, row, rows_widened_at_once), b).to(out.scalar_type());

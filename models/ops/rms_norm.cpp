@@ -22,7 +22,7 @@ kernels::RmsNormRows<T> rows_from(const at::Tensor& x, const at::Tensor& weight,
 }
 
 /// The weight's gradient is summed over parts of the rows, whose number depends on the size alone, then over parts in
-/// order. So the number of threads changes no bit.
+/// order. The result therefore has the same bits for any number of threads.
 template <class T>
 TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                          bool want_weight) {
@@ -50,7 +50,7 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
   return {dx, sums[0].to(weight.scalar_type(), false, parts > 1)};
 }
 
-/// The gradient of x plus `beside`.
+/// Returns the gradient of x plus `beside`.
 TensorPair joined(TensorPair gradients, const std::optional<at::Tensor>& beside) {
   if (beside) std::get<0>(gradients).add_(*beside);
   return gradients;

@@ -1,6 +1,6 @@
 #pragma once
-// From tensors to the row kernels: the supported tensors, and the spread of rows over threads. Nothing is launched for
-// a tensor on Meta, which has a size and no memory, so running a computation there counts its memory.
+// Calls row kernels for tensors: selects the kernel by type, and spreads rows over threads. No kernel runs for tensors
+// on the meta device, which have no memory, so running a computation there measures its memory.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// Calls f(float{}) or f(kernels::Bf16{}) for that type. Returns false if no kernels support it.
+/// Calls f(float{}) or f(kernels::Bf16{}) as `type` says. Returns false if no kernel supports the type.
 template <class F>
 bool with_kernel_type(at::ScalarType type, F&& f) {
   if (type == at::kFloat) return f(float{}), true;
@@ -18,8 +18,8 @@ bool with_kernel_type(at::ScalarType type, F&& f) {
   return false;
 }
 
-/// The same for the type of tensors, the first of which is x [rows, columns]. Returns false unless all are contiguous,
-/// of one type and on one device.
+/// The same for the type of `tensors`, the first of which is x [rows, columns]. Returns false unless all are contiguous
+/// and have the same type and device.
 template <class F>
 bool with_row_kernels(std::initializer_list<const at::Tensor*> tensors, F&& f) {
   const at::Tensor& x = **tensors.begin();
@@ -37,7 +37,8 @@ const T* read_of(const at::Tensor& t) {
   return static_cast<const T*>(t.const_data_ptr());
 }
 
-/// Calls f(begin, end) for ranges of the rows of x, one range a thread. Small jobs stay on the caller. Nothing on Meta.
+/// Calls f(begin, end) for ranges of the rows of x, one range per thread. Small jobs run on the calling thread. Does
+/// nothing on the meta device.
 template <class F>
 void by_rows(const at::Tensor& x, std::int64_t rows, std::int64_t row_elements, F&& f) {
   if (x.is_meta()) return;

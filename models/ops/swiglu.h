@@ -1,6 +1,6 @@
 #pragma once
-// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 in fp64) and rounded once. Under autograd it saves
-// gate_up.
+// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 for fp64) and rounded once. Under autograd it
+// saves only gate_up.
 #include <ATen/core/Tensor.h>
 
 namespace zero {

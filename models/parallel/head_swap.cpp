@@ -24,13 +24,13 @@ struct Exchange : torch::CustomClassHolder {
   }
   std::int64_t own_columns() const { return columns_of(std::size_t(split.context().rank())); }
 
-  /// Elements of the own part that go to each rank, or come from it.
+  /// The number of elements of this rank's part that go to, or come from, each rank.
   std::vector<std::int64_t> counts_of_own_tokens() const {
     std::vector<std::int64_t> counts;
     for (std::size_t r = 0; r < columns.size(); ++r) counts.push_back(split.part() * columns_of(r));
     return counts;
   }
-  /// Elements of the own columns that come from each rank, or go to it.
+  /// The number of elements of this rank's columns that come from, or go to, each rank.
   std::vector<std::int64_t> counts_of_own_columns() const {
     return std::vector<std::int64_t>(columns.size(), split.part() * own_columns());
   }

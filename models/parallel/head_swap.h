@@ -1,6 +1,6 @@
 #pragma once
 // HeadSwap: the all-to-all around attention on a context axis (DeepSpeed-Ulysses, Jacobs et al. 2023). Before it a rank
-// has all heads of its part of the tokens, behind it some heads of all tokens, so that attention itself stays as it is.
+// has all heads of some tokens, and after it some heads of all tokens, so that attention itself does not change.
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -10,15 +10,16 @@
 
 namespace zero {
 
-/// The columns that each rank of the context axis takes, by rank: windows of the width, one after another. Ranks may
-/// take different numbers of columns, several may take the same ones, and one may take a column twice.
+/// The columns that each rank of the context axis receives, by rank: windows of the width, one after another. Ranks may
+/// receive different numbers of columns. Several ranks may receive the same column, and one rank may receive a column
+/// twice.
 using RankColumns = std::vector<std::vector<TensorCut::Window>>;
 
-/// [B, T, own columns] of x [1, part, width]. Backward runs the reverse, and adds the gradients of columns that were
-/// taken several times.
+/// Maps x [1, part, width] to this rank's columns [B, T, own columns]. Backward does the reverse, and adds the
+/// gradients of columns that were sent several times.
 at::Tensor swap_to_columns(const WidthPart& x, const TokenSplit& split, const RankColumns& columns);
 
-/// The reverse: [1, part, width] of x [B, T, own columns]. No column is taken twice.
+/// The reverse: maps x [B, T, own columns] to [1, part, width]. Every column must belong to exactly one rank.
 WidthPart swap_to_tokens(const at::Tensor& x, const TokenSplit& split, const RankColumns& columns);
 
 }  // namespace zero

@@ -10,7 +10,7 @@ namespace {
 
 Communicator* of_several(Communicator* ranks) { return ranks && ranks->size() > 1 ? ranks : nullptr; }
 
-/// Rows [begin, end) of `all`, with zeros for those that it does not have.
+/// Rows [begin, end) of `all`. Rows beyond its end are zeros.
 at::Tensor rows_of(const at::Tensor& all, std::int64_t begin, std::int64_t end, std::int64_t count) {
   const std::int64_t from = std::min(begin, all.size(0)), to = std::min(end, all.size(0));
   return lengthened(all.narrow(0, from, to - from), count);

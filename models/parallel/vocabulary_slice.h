@@ -7,8 +7,8 @@ namespace zero {
 class Communicator;
 
 struct VocabularySlice {
-  Communicator* ranks = nullptr;  // hold the other slices; null: one rank has all logits
-  std::int64_t begin = 0;         // the first token of this rank's
+  Communicator* ranks = nullptr;  // the ranks that hold all slices; null: each rank has all logits
+  std::int64_t begin = 0;         // the first token of this rank's slice
   std::int64_t full = 0;          // size of the vocabulary
 
   bool divides() const { return ranks != nullptr; }

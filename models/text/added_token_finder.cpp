@@ -76,8 +76,8 @@ void AddedTokenFinder::Pass::split(std::string_view whole, TextSpan where, std::
     const std::size_t begin = i, end = i + token->content.size();
     i = end;
     if (token->single_word && (word_ends(text.substr(0, begin)) || word_begins(text.substr(end)))) continue;
-    // White space that the token before took is not taken again; a token that is nothing else, and strips to its left,
-    // is then gone. One that does not strip there stands for it once more.
+    // White space that the previous token consumed is not consumed again. A token that consists only of such white
+    // space, and has lstrip, is dropped. Without lstrip, it still counts as a token.
     const std::size_t from = token->lstrip ? std::max(done, begin - trailing_space(text.substr(0, begin))) : begin;
     const std::size_t to = end + (token->rstrip ? leading_space(text.substr(end)) : 0);
     if (from >= to) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// AddedTokenFinder: finds added tokens in a text. No LibTorch.
+// AddedTokenFinder: finds added tokens in a text. Does not include LibTorch.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace zero {
 
-/// A part of a text: an added token as it is written, or (id -1) the text between two. White space that a token
-/// consumes on either side belongs to no part.
+/// A part of a text: an added token, or (id -1) the text between two tokens. White space that a token consumes on
+/// either side belongs to no part.
 struct TextPart {
   std::int32_t id = -1;
   TextSpan span;
-  TextSpan taken = span;  // with the white space that the token consumes around it
+  TextSpan taken = span;  // also includes the white space that the token consumes
   bool operator==(const TextPart&) const = default;
 };
 
@@ -24,22 +24,22 @@ class AddedTokenFinder {
  public:
   explicit AddedTokenFinder(const std::vector<AddedToken>& tokens);
 
-  /// The parts of a text of valid UTF-8 in order, none of them empty. The rule is that of Hugging Face's tokenizers
-  /// (added_vocabulary.rs). From left to right the longest token matches, first those that are not `normalized`, then
-  /// the others in the text between them. Thread-safe.
+  /// Splits valid UTF-8 text into non-empty parts, in order, as Hugging Face's tokenizers do (added_vocabulary.rs).
+  /// From left to right the longest token matches: first tokens that are not `normalized`, then the others in the text
+  /// between them. Thread-safe.
   std::vector<TextPart> split(std::string_view text) const;
 
  private:
   class Pass {
    public:
     void add(const AddedToken& token);
-    void sort();  // call it after the last one; of equal tokens the first counts
+    void sort();  // call this after adding all tokens; among equal tokens the first counts
     void split(std::string_view text, TextSpan where, std::vector<TextPart>& parts) const;
 
    private:
     const AddedToken* longest_at(std::string_view rest) const;
     std::vector<AddedToken> tokens_;  // ascending
-    std::array<bool, 256> first_{};   // bytes that begin one
+    std::array<bool, 256> first_{};   // bytes with which a token begins
   };
   Pass as_written_, normalized_;
 };

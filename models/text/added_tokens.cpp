@@ -37,7 +37,7 @@ bool flag(const json& token, const char* key, bool otherwise, const std::string&
   return found->get<bool>();
 }
 
-/// An object with content and flags, as tokenizer_config.json and tokenizer.json have it.
+/// An object with content and flags, as in tokenizer_config.json and tokenizer.json.
 AddedToken token_of(const json& token, std::int64_t id, const std::string& path) {
   if (!token.is_object() || !token.contains("content") || !token["content"].is_string() || token["content"] == "")
     throw InputError(text(path, ": the added token with id ", id, " must be an object that has content"));
@@ -93,7 +93,7 @@ void add_named(const json& config, const std::vector<const char*>& lists, const 
       for (const json& token : config[list]) add(token);
 }
 
-/// The older files, where tokenizer_config.json does not list the tokens.
+/// Reads the older files, if tokenizer_config.json does not list the tokens.
 void read_older(const std::filesystem::path& folder, Tokens& tokens, std::vector<AddedToken>& named) {
   const std::string map_path = folder / "special_tokens_map.json", path = folder / "added_tokens.json",
                     list_path = folder / "tokenizer.json";
@@ -114,7 +114,7 @@ void read_older(const std::filesystem::path& folder, Tokens& tokens, std::vector
   }
 }
 
-/// A token that has a name: the last file that says so wins, as it does for transformers.
+/// A named token. The last file that names it wins, as in transformers.
 std::optional<std::string> named_token(const json& config, const json& map, const char* name) {
   const json* token = map.contains(name) ? &map[name] : config.contains(name) ? &config[name] : nullptr;
   if (!token) return std::nullopt;

@@ -27,7 +27,7 @@ class Walk {
   Walk(std::vector<Unit> units, std::string_view texts)
       : units_(std::move(units)), texts_(texts), rules_(units_.size(), unseen), read_(texts.size(), false) {}
 
-  /// Every place that can be reached, deepest first; a place is left when those behind it are known.
+  /// Visits every reachable entry, deepest first. An entry is finished once all entries after it are known.
   const char* fault() {
     if (const char* fault = enter(units_[0].offset())) return fault;
     while (!path_.empty()) {
@@ -66,7 +66,8 @@ class Walk {
     path_.push_back({place});
     return nullptr;
   }
-  /// Whether UTF-8 stands from here to the next zero. Rules may share texts: what one has read no other reads again.
+  /// True if the bytes from here to the next zero are valid UTF-8. Rules may share texts, so each text is checked only
+  /// once.
   bool is_text_from(std::size_t at) {
     while (texts_[at] != '\0' && !read_[at]) {
       const std::string_view character = texts_.substr(at, utf8_length(static_cast<unsigned char>(texts_[at])));

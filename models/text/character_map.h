@@ -1,13 +1,14 @@
 #pragma once
-// The normaliser's rules in a tokenizer.model: a double array (Darts) of characters and their replacements.
-// SentencePiece walks it without bounds checks, so it is checked before. No LibTorch.
+// The normaliser's rules in a tokenizer.model: a double array (Darts) that maps characters to replacements.
+// SentencePiece walks the array without bounds checks, so this project checks the array first. Does not include
+// LibTorch.
 #include <string_view>
 
 namespace zero {
 
-/// Returns the fault that makes a precompiled_charsmap unsafe to walk; nullptr if it is safe or empty. The check covers
-/// every place that some text leads to, and the replacement texts. No text may meet more rules at one place than
-/// SentencePiece has room for.
+/// Returns why a precompiled_charsmap is unsafe to walk, or nullptr if it is safe or empty. The check covers every
+/// entry that some text can reach, and the replacement texts. It also checks that no text can match more rules at one
+/// position than SentencePiece has room for.
 const char* fault_of_character_map(std::string_view map);
 
 }  // namespace zero

@@ -24,7 +24,7 @@ std::vector<Message> as_taken(const ConversationTemplate& engine, const std::vec
   return with_arguments_as_taken(engine, with_parts_as_taken(engine, messages, context), context);
 }
 
-/// Refuses a role out of turn in the words of this project, which name the message. The template would not.
+/// Throws for a role out of turn, with a message of this project that names the chat message. The template would not.
 void require_turns(const std::vector<Message>& messages, const std::string& name) {
   const std::size_t first = !messages.empty() && messages[0].role == "system" ? 1 : 0;
   for (std::size_t i = first; i < messages.size(); ++i) {
@@ -36,7 +36,8 @@ void require_turns(const std::vector<Message>& messages, const std::string& name
   }
 }
 
-// A ChatML source with its default system message cut out, and that message: words, not an expression that makes them.
+// A ChatML source without its default system message, and that message, which must be literal text and not an
+// expression.
 std::pair<std::string, std::string> without_system(const std::string& canonical) {
   const std::size_t open = canonical.find(system_open);
   const std::size_t close = open == std::string::npos ? open : canonical.find(system_close, open);
@@ -52,8 +53,8 @@ std::string list_of_names() {
   return list;
 }
 
-// Returns a token by its name; null in tokenizer_config.json means none. If no file names the token, it is that of
-// transformers' LlamaTokenizer, or none if a tokenizer.json counts.
+// Returns a token by its name; null in tokenizer_config.json means none. If no file names the token, it is
+// LlamaTokenizer's default in transformers, or empty if Tokenizer::load uses a tokenizer.json.
 std::string token_text(const nlohmann::json& config, const ConversationTokens& found, const std::string& directory,
                        const char* name, const char* otherwise) {
   for (const auto& [known, content] : found)

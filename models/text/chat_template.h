@@ -1,8 +1,8 @@
 #pragma once
 // ChatTemplate: writes a conversation as one text. The template is the model directory's own Jinja string, rendered as
-// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else
-// from rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their
-// content (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
+// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks or,
+// without any, from rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised
+// by their content, ignoring blanks and quotes. Generation blocks are inserted into these. Does not include LibTorch.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,56 +19,56 @@ using ConversationTokens = std::vector<std::pair<std::string, std::string>>;  //
 
 class ChatTemplate {
  public:
-  /// Recognises a Jinja string. Throws InputError, with `place` and the known templates, for an unknown one. `setting`
-  /// is the option that names a template, for messages.
+  /// Recognises a known Jinja string. For any other, throws InputError with `place` and the known templates. `setting`
+  /// is the option that names a template in messages.
   static ChatTemplate recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
                                 const std::string& place, const std::string& setting = "data.chat_template");
 
-  /// A template by name. Throws InputError with the known names for other names.
+  /// Returns a template by name. For an unknown name, throws InputError with the known names.
   static ChatTemplate named(const std::string& name, const std::string& bos, const std::string& eos,
                             const std::string& setting = "data.chat_template");
 
-  /// The template of a model directory (models/text/conversation/folder_templates.h), or the one that a non-empty
-  /// `choice` names: a known one, else a file with a Jinja string. BOS and EOS are those that the folder names. If it
-  /// names none they are <s> and </s>, or nothing with a tokenizer.json that counts. Throws InputError if there is no
-  /// template, or it cannot be read.
+  /// Loads a model directory's template (models/text/conversation/folder_templates.h). If `choice` is not empty, it
+  /// names the template instead: a known one, or a file with a Jinja string. BOS and EOS are those that the folder
+  /// names. If it names none, they are <s> and </s>, or empty if Tokenizer::load uses a tokenizer.json. Throws
+  /// InputError if there is no template, or if it cannot be read.
   static ChatTemplate load(const std::string& directory, const std::string& choice = "",
                            const std::string& setting = "data.chat_template");
 
-  /// The Jinja string of a model directory, known or not, for a file that will contain it. None if there
-  /// is no template.
+  /// The Jinja string of a model directory, known or not, to be written to a file. Returns nothing if there is no
+  /// template.
   static std::optional<std::string> jinja_of(const std::string& directory);
 
   static const std::vector<std::string>& names();
 
-  /// True if named() accepts it.
+  /// True if named() accepts the name.
   static bool is_known(const std::string& name);
 
-  /// True if load() finds it: a known template, or a file.
+  /// True if load() finds `choice`: a known template, or a file.
   static bool is_choice(const std::string& choice);
 
-  /// The conversation as training text. Throws InputError if the template rejects the conversation, if its answers
+  /// Renders the conversation as training text. Throws InputError if the template rejects the conversation, if answers
   /// cannot be located, or if text would be lost (models/text/conversation/lost_text.h).
   RenderedChat render(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
-  /// The text that asks for the next answer: transformers' add_generation_prompt. Throws InputError if the template
-  /// rejects the conversation, or would lose anything but an answer.
+  /// Renders the prompt for the next answer (transformers' add_generation_prompt). Throws InputError if the template
+  /// rejects the conversation, or would lose any text other than answers.
   std::string prompt(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
-  /// True if the rendered text depends on this key of the messages. Keys that every template knows do not count.
+  /// True if the rendered text depends on this key of the messages. False for keys that every template knows.
   bool reads(const std::string& key, const std::vector<Message>& messages, const ChatContext& context) const;
 
-  /// The mark that ends an answer. It is one special token of a matching tokenizer ("</s>", "<|im_end|>",
-  /// "<|eot_id|>").
+  /// The text that ends an answer ("</s>", "<|im_end|>", "<|eot_id|>"). A matching tokenizer has it as one special
+  /// token.
   const std::string& end_of_turn() const { return end_of_turn_; }
 
-  /// The name of a known template, else "jinja".
+  /// The name of a known template, otherwise "jinja".
   const std::string& name() const { return name_; }
 
-  /// For messages, after "the chat template": the name if it is known, else "of " and the file.
+  /// The words that follow "the chat template" in messages: the name of a known template, otherwise "of " and the file.
   std::string said() const { return place_.empty() ? name_ : "of " + place_; }
 
-  /// The Jinja string, for directories and files that will contain it.
+  /// The Jinja string, to be written to directories and files.
   const std::string& jinja() const { return jinja_; }
 
  private:
@@ -77,8 +77,8 @@ class ChatTemplate {
                const ConversationTokens& tokens);
   static std::optional<ChatTemplate> known(const std::string& jinja, const ConversationTokens& tokens);
   const ConversationTemplate& engine_for(const ChatContext& context) const;
-  /// True if a known template writes this conversation whole. The search for lost text is then skipped. Throws
-  /// InputError for a role out of turn in a conversation of texts.
+  /// True if a known template certainly writes all of this conversation, so that the search for lost text is skipped.
+  /// Throws InputError if roles do not alternate in a conversation of plain texts.
   bool writes_all(const std::vector<Message>& messages, const ChatContext& context) const;
 
   std::string name_;
@@ -87,10 +87,10 @@ class ChatTemplate {
   std::string end_of_turn_;
   std::shared_ptr<const ConversationTemplate> own_;
   std::shared_ptr<const ConversationTemplate> for_tools_;  // the folder's tool_use, for conversations with tools
-  std::string no_tools_;                                   // the reason why that one cannot be read
+  std::string no_tools_;                                   // why that template cannot be read
 };
 
-/// True if both write short conversations of a user and an assistant alike, with a system message and without one.
+/// True if both render short conversations of a user and an assistant identically, with and without a system message.
 bool write_alike(const ChatTemplate& a, const ChatTemplate& b);
 
 }  // namespace zero

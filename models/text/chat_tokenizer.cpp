@@ -98,7 +98,7 @@ Prefix read_prefix(const std::string& path, const Tokenizer& tokenizer) {
   return config.value("legacy", nlohmann::json()) == true ? Prefix::always : Prefix::first;
 }
 
-/// The tokens at which a text is divided. SentencePiece takes the user-defined pieces of its own model itself.
+/// The tokens at which a text is divided. SentencePiece itself handles the user-defined pieces of its own model.
 std::vector<AddedToken> found_tokens(const Tokenizer& tokenizer) {
   std::vector<AddedToken> tokens = tokenizer.added_tokens();
   if (!tokenizer.beside_merges()) return tokens;
@@ -128,8 +128,8 @@ struct ChatTokenizer::State {
   void add_character(std::string_view character, TextSpan span, std::vector<Symbol>& symbols) const;
 };
 
-// A character that is no piece becomes its bytes, and where the vocabulary lacks those one unknown token for a run of
-// them.
+// A character that is not a piece becomes its bytes. If the vocabulary lacks those, a run of such characters becomes
+// one unknown token.
 void ChatTokenizer::State::add_character(std::string_view character, TextSpan span,
                                          std::vector<Symbol>& symbols) const {
   const auto add = [&](std::int32_t id, TextSpan where) {

@@ -144,7 +144,7 @@ class Expression {
     return result;
   }
 
-  // Whether canonical() understood all of it: every string ends, and has no escape but the usual ones.
+  // True if canonical() understood the whole source: every string ends, and has only common escapes.
   bool plain() const { return plain_; }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// The Jinja strings that ChatTemplate knows, their answers, and a comparison that ignores their spelling. No LibTorch.
+// The Jinja strings that ChatTemplate knows, where each writes answers, and a comparison that ignores differences in
+// spelling. Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,22 +12,22 @@ struct KnownChatTemplate {
   std::string_view jinja;
 };
 
-/// The first of each name is the one that the name selects. In ChatML strings SYSTEM stands for any default message.
+/// A name selects the first template with that name. In ChatML strings, SYSTEM stands for any default system message.
 const std::vector<KnownChatTemplate>& known_chat_templates();
 
-/// The template that a name selects, or nullptr. TinyLlama's chats are zephyr's.
+/// The template that a name selects, or nullptr. TinyLlama uses the template "zephyr".
 const KnownChatTemplate* known_chat_template(std::string_view name);
 
-/// The template with `default_system` for SYSTEM, and with a generation block around each answer and the mark that ends
-/// it. It writes what the template writes.
+/// Returns the template with `default_system` in place of SYSTEM, and with a generation block around each answer and
+/// the text that ends it. The template's output does not change.
 std::string with_generation_blocks(const KnownChatTemplate& known, std::string_view default_system);
 
-/// Separates the parts of a canonical source, and occurs in none of them.
+/// Separates the parts of a canonical source. It occurs in none of them.
 inline constexpr char jinja_separator = '\x1f';
 
-/// A Jinja source without irrelevant differences: blank space and comments as transformers' environment (trim_blocks,
-/// lstrip_blocks) drops them, quotes, escapes, joined literals, x.y for x['y']. A source that cannot be parsed is
-/// returned unchanged, and equals nothing known.
+/// Normalises a Jinja source: white space and comments as transformers' environment (trim_blocks, lstrip_blocks) drops
+/// them, quotes, escapes, joined literals, and x.y for x['y']. A source that cannot be parsed is returned unchanged,
+/// and so equals no known template.
 std::string canonical_jinja(std::string_view source);
 
 }  // namespace zero

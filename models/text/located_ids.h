@@ -1,5 +1,5 @@
 #pragma once
-// LocatedIds: the ids of a text, and the place of each in it. No LibTorch.
+// LocatedIds: the ids of a text, and the position of each id in the text. Does not include LibTorch.
 #include <cstdint>
 #include <vector>
 
@@ -9,12 +9,12 @@ namespace zero {
 
 struct LocatedIds {
   std::vector<std::int32_t> ids;
-  /// Bytes of the text for each id: whole characters, so ids that share a character have the same span. An id that the
-  /// tokenizer puts in front of a text has the span of its first character. An added token includes the white space
-  /// that it consumes.
+  /// Each id's bytes in the text. Spans are whole characters, so ids that share a character have the same span. An id
+  /// that the tokenizer prepends to a text has the span of the first character. An added token's span includes the
+  /// white space that the token consumes.
   std::vector<TextSpan> bytes;
-  /// The same in code points, as transformers' offset_mapping. If the tokenizer's post-processor says so
-  /// (trim_offsets), white space at both ends of a token is excluded.
+  /// The same in code points, like transformers' offset_mapping. If the tokenizer's post-processor sets trim_offsets,
+  /// white space at both ends of a token is excluded.
   std::vector<TextSpan> characters;
 };
 

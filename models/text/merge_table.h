@@ -1,5 +1,5 @@
 #pragma once
-// MergeTable: the pairs of pieces that byte-pair encoding joins, each with its rank. No LibTorch.
+// MergeTable: the pairs of pieces that byte-pair encoding joins, each with its rank. Does not include LibTorch.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace zero {
 
 struct Merge {
-  std::uint64_t rank = 0;  // lower ones go first
+  std::uint64_t rank = 0;  // lower ranks merge first
   std::int32_t id = 0;     // of the joined piece
 };
 
@@ -24,11 +24,12 @@ using PieceIds = std::unordered_map<std::string, std::int32_t, PieceHash, std::e
 
 class MergeTable {
  public:
-  /// Every pair of pieces whose concatenation is a piece, ranked by (id of that, length of the left part).
+  /// Takes every pair of pieces whose concatenation is a piece. Pairs are ranked by the id of that piece, then by the
+  /// length of the left part.
   static MergeTable of_pieces(const PieceIds& pieces);
 
-  /// A list of pairs in the order of their ranks. Throws InputError, with `path`, if a pair or its result is not a
-  /// piece.
+  /// Takes a list of pairs in the order of their ranks. If a member of a pair or its result is not a piece, throws
+  /// InputError with `path`.
   static MergeTable of_list(const std::vector<std::pair<std::string, std::string>>& list, const PieceIds& pieces,
                             const std::string& path);
 
@@ -41,7 +42,8 @@ class MergeTable {
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   }
-  /// Slots are a power of two, at most half of them full, and a pair stands at the first free one from its hash on.
+  /// The number of slots is a power of two, and at most half are full. A pair is in the first slot that was free,
+  /// starting at its hash.
   struct Slot {
     std::uint64_t pair = none;
     Merge merge;

@@ -1,4 +1,4 @@
-// Tokenizer by a tokenizer.json.
+// The TokenizerEngine for a tokenizer.json.
 #include <algorithm>
 #include <filesystem>
 
@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view replacement_character = "\uFFFD";
 
-/// The text of all ids so far, less what was given: some decoders change what is in front, or join bytes. Ids that are
-/// given go, but for the last few that the next ones are decoded behind.
+/// The text of all ids so far, without what has been returned: some decoders change earlier text, or join bytes. Ids
+/// whose text has been returned are dropped, except for the last few, which give context for decoding the next ones.
 class PipelineStream : public IdStream {
  public:
-  /// `front`: ids that stand before the first, and whose text is not given.
+  /// `front` holds ids that precede the first one and whose text is not returned.
   PipelineStream(std::shared_ptr<const TextPipeline> pipeline, std::vector<std::int32_t> front)
       : pipeline_(std::move(pipeline)), ids_(std::move(front)), given_ids_(ids_.size()) {
     given_ = text();
@@ -46,7 +46,7 @@ class PipelineStream : public IdStream {
 
  private:
   std::string text() const { return pipeline_->decode(ids_, true); }
-  /// How much of the text was given already, in whole characters.
+  /// How much of the text has already been returned, in whole characters.
   std::size_t common(const std::string& now) const {
     const auto [end, unused] = std::mismatch(now.begin(), now.end(), given_.begin(), given_.end());
     auto same = static_cast<std::size_t>(end - now.begin());

@@ -1,4 +1,4 @@
-// Tokenizer by a SentencePiece model.
+// The TokenizerEngine for a SentencePiece model.
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
@@ -89,8 +89,8 @@ class PieceStream : public IdStream {
   std::string held_;
 };
 
-/// BPE merges only characters that some piece holds next to each other. The text may therefore be cut between two
-/// characters if no piece holds them together, and if the normalizer looks at every character alone.
+/// BPE merges only characters that are adjacent in some piece. The text may therefore be cut between two characters if
+/// no piece contains both in a row, and if the normalizer treats every character separately.
 void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
   const bool local = info.model_type == 2 && info.character_map.empty() && !info.remove_extra_whitespaces &&
                      info.escape_whitespaces && !info.whitespace_as_suffix;
@@ -99,7 +99,7 @@ void SentencePieceEngine::find_cuts(const TokenizerModelInfo& info) {
     const std::string_view piece = start_->IdToPiece(static_cast<int>(id));
     if (piece.find('\n') != std::string_view::npos && piece.size() > 1) cut_at_newline_ = false;
     if (piece.find(' ') != std::string_view::npos) cut_at_space_ = false;  // of a user-defined piece
-    // a space mark behind anything but space marks
+    // a space mark after anything but space marks
     std::size_t place = 0;
     while (piece.substr(place).starts_with(space_mark)) place += space_mark.size();
     if (piece.find(space_mark, place) != std::string_view::npos) cut_at_space_ = false;
@@ -114,11 +114,11 @@ void SentencePieceEngine::encode_plain(const Processor& processor, std::string_v
   ids.insert(ids.end(), some.begin(), some.end());
 }
 
-/// The first place from `from` on where the text may be cut; its end when there is none.
+/// The first position at or after `from` where the text may be cut, or its end if there is none.
 std::size_t SentencePieceEngine::next_cut(std::string_view text, std::size_t from) const {
   for (std::size_t i = std::max<std::size_t>(from, 1); i < text.size(); ++i) {
     if (cut_at_newline_ && text[i] == '\n') return i;
-    // behind an ASCII character, so that the bytes on both sides are characters by themselves whatever came before
+    // after an ASCII character, so that the text on both sides is valid whatever precedes it
     if (cut_at_space_ && text[i] == ' ' && text[i - 1] > ' ' && text[i - 1] < 0x7F) return i;
   }
   return text.size();
@@ -206,7 +206,7 @@ void SentencePieceEngine::add_tokens(TokenizerFolder told, const TokenizerModelI
   for (auto& [id, token] : tokens) facts_.added.push_back(std::move(token));
 }
 
-/// The id of BOS or EOS: what the folder names, else the model's own.
+/// The id of BOS or EOS: the one that the folder names, otherwise the model's.
 std::optional<std::int32_t> SentencePieceEngine::mark(const std::optional<std::string>& name, int otherwise,
                                                       const std::string& home) const {
   if (!name) return otherwise < 0 ? std::nullopt : std::optional<std::int32_t>(otherwise);

@@ -10,7 +10,8 @@
 namespace zero {
 namespace {
 
-/// Spans [from, end) that are empty reach to the end of the next one that is not; those behind the last one take its.
+/// Empty spans in [from, end) are extended to the end of the next span that is not empty. Those after the last such
+/// span copy it.
 void fill_empty(std::vector<TextSpan>& spans, std::size_t from) {
   for (std::size_t i = spans.size(); i-- > from;)
     if (spans[i].begin >= spans[i].end && i + 1 < spans.size())

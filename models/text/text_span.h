@@ -1,5 +1,5 @@
 #pragma once
-// TextSpan: a part of a text. No LibTorch.
+// TextSpan: a part of a text. Does not include LibTorch.
 #include <cstddef>
 
 namespace zero {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder whose tokenizer.json counts; empty where it is SentencePiece that does.
+/// The folder whose tokenizer.json is used. Empty if SentencePiece is used.
 std::string pipeline_folder(const std::string& path) {
   if (!is_folder(path)) {
     if (!path.ends_with(".json")) return "";

@@ -1,6 +1,6 @@
 #pragma once
-// TokenizerEngine: the implementation behind a Tokenizer: SentencePiece (sentencepiece_engine.cpp) or a tokenizer.json
-// (pipeline_engine.cpp). No LibTorch.
+// TokenizerEngine: the implementation behind a Tokenizer, either SentencePiece (sentencepiece_engine.cpp) or a
+// tokenizer.json (pipeline_engine.cpp). Does not include LibTorch.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// Facts that do not depend on the text.
+/// Facts about a tokenizer that do not depend on the text.
 struct TokenizerFacts {
   std::string path;  // of the file with the vocabulary
   std::uint64_t hash = 0;
@@ -23,7 +23,7 @@ struct TokenizerFacts {
   bool dummy_prefix = false;
   const char* beside_merges = nullptr;
 
-  /// Includes the added tokens in the hash.
+  /// Adds the added tokens to the hash.
   void hash_added();
 };
 
@@ -35,7 +35,7 @@ class IdStream {
   virtual std::string finish() = 0;
 };
 
-/// Every function has the meaning of Tokenizer's. Ids are inside the vocabulary.
+/// Every function means the same as in Tokenizer. Ids must be inside the vocabulary.
 class TokenizerEngine {
  public:
   virtual ~TokenizerEngine() = default;
@@ -58,7 +58,7 @@ class TokenizerEngine {
 
 /// `path` is a tokenizer.model, or a folder with one.
 std::unique_ptr<const TokenizerEngine> make_sentencepiece_engine(const std::string& path);
-/// The engine of a folder's tokenizer.json.
+/// Makes the engine for a folder's tokenizer.json.
 std::unique_ptr<const TokenizerEngine> make_pipeline_engine(const std::string& folder);
 
 }  // namespace zero

@@ -45,7 +45,7 @@ class MessageReader {
     return true;
   }
 
-  /// The field's value. A value of another kind is refused: SentencePiece would pass over it and keep an earlier one.
+  /// The field's value. A value of the wrong kind throws: SentencePiece would ignore it and keep an earlier value.
   std::uint64_t value() const { return expect(0), value_; }
   std::string_view bytes() const { return expect(2), bytes_; }
   float real() const {
@@ -145,7 +145,8 @@ const char* TokenizerModelInfo::beside_merges() const {
 }
 
 std::string without_dummy_prefix(std::string content) {
-  // A message that stands twice is merged, the last value of a field wins: normalizer_spec { add_dummy_prefix: false }
+  // If a message occurs twice, the two are merged and the last value of a field wins: normalizer_spec {
+  // add_dummy_prefix: false }
   return content.append("\x1A\x02\x18\x00", 4);
 }
 

@@ -12,7 +12,7 @@ struct Range {
   char32_t first, last;
 };
 
-// Letters in circles and squares: symbols that are alphabetic.
+// Letters in circles and squares, which are alphabetic symbols.
 constexpr Range letter_symbols[] = {{0x24b6, 0x24e9}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
 
 constexpr Range spaces[] = {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},

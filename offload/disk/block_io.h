@@ -1,6 +1,6 @@
 #pragma once
-// BlockIo: transfers between an arena's blocks and files, several in flight. Implementations are io_uring, threads, and
-// a test's faults.
+// BlockIo: transfers between an arena's blocks and files, several in flight. The implementations are io_uring, threads,
+// and one that injects faults for tests.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ struct Completion {
   std::int64_t result = 0;  // bytes moved, possibly fewer than requested; or -errno
 };
 
-/// Used by one thread. Its owner counts the transfers in flight and waits for all of them before it frees the memory.
+/// One thread uses it. The owner counts the transfers in flight and waits for all of them before it frees the memory.
 class BlockIo {
  public:
   virtual ~BlockIo() = default;
@@ -33,8 +33,8 @@ class BlockIo {
   virtual Completion wait_any() = 0;  // only while something is in flight
 };
 
-/// io_uring, with the arena's blocks as fixed buffers if the limit on locked memory allows it. Null, with the reason,
-/// if the system does not allow io_uring or the program was built without it.
+/// Uses io_uring, with the arena's blocks as fixed buffers if the limit on locked memory allows that. If the system
+/// does not allow io_uring, or the program was built without it, sets `reason` and returns null.
 std::unique_ptr<BlockIo> make_uring_io(const HostArena& arena, int depth, std::string* reason);
 
 /// Uses pread and pwrite in threads.
@@ -42,7 +42,8 @@ std::unique_ptr<BlockIo> make_thread_io(int threads);
 
 enum class BlockIoKind : std::uint8_t { automatic, uring, threads };
 
-/// `automatic` uses io_uring, or threads with one line in the log. `uring` throws Error instead of that fallback.
+/// `automatic` uses io_uring. If that is not available, it logs one line and uses threads. `uring` throws Error instead
+/// of falling back.
 std::unique_ptr<BlockIo> make_block_io(BlockIoKind kind, const HostArena& arena);
 
 }  // namespace zero

@@ -4,22 +4,21 @@
 
 namespace zero {
 
-/// `root/rank-R/`, locked while the object lives. Everything in it is scratch: checkpoints are elsewhere. Remains of
-/// another run (its lock is free, and the names are this tier's) are removed with one line in the log. A directory in
-/// use and a file of any other name are refused.
+/// `root/rank-R/`, locked while the object lives. All files in it are scratch: checkpoints lie elsewhere. If an earlier
+/// run left files of this tier and the lock is free, they are removed and one line is logged.
 class DiskDirectory {
  public:
-  /// Creates missing folders. Throws Error if another run uses the directory, if it holds foreign files, or with the
-  /// system's reason.
+  /// Creates missing folders. Throws Error if another run uses the directory, if it holds files with other names, or if
+  /// a system call fails.
   DiskDirectory(const std::string& root, int rank);
-  /// Removes the rank's directory. Open files in it must remove themselves before.
+  /// Removes the rank's directory. All DiskFiles in it must be destroyed first.
   ~DiskDirectory();
   DiskDirectory(const DiskDirectory&) = delete;
   DiskDirectory& operator=(const DiskDirectory&) = delete;
 
   const std::string& path() const { return path_; }
 
-  static constexpr const char* suffix = ".zero-state";  // of every file of the tier
+  static constexpr const char* suffix = ".zero-state";  // of all the tier's files
 
  private:
   void lock();

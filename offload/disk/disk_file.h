@@ -1,6 +1,6 @@
 #pragma once
-// DiskFile: one preallocated file of the disk tier, opened past the page cache if the file system can. Queues that take
-// a descriptor (io_uring) read and write it repeatedly. Unlike the files of base/files/durable_file.h it need not
+// DiskFile: one preallocated file of the disk tier. It bypasses the page cache if the file system can. Queues that take
+// a descriptor (io_uring) read and write it repeatedly. Unlike a DurableFile (base/files/durable_file.h) it need not
 // outlive its run, so it is never synced.
 #include <cstdint>
 #include <string>
@@ -11,11 +11,11 @@ class DiskDirectory;
 
 class DiskFile {
  public:
-  // offsets, sizes and addresses of direct input and output are multiples of it
+  // direct I/O needs offsets, sizes and addresses that are multiples of this
   static constexpr std::int64_t block = 4096;
 
-  /// Creates `directory/name.zero-state` with all its bytes allocated, so that no later write finds the disk full.
-  /// `bytes` is a multiple of `block`. Throws Error, with needed and free bytes, if there is no room.
+  /// Creates `directory/name.zero-state` and allocates all of it, so that no later write finds the disk full. `bytes`
+  /// must be a multiple of `block`. If there is no room, throws Error with the needed and the free bytes.
   DiskFile(const DiskDirectory& directory, const std::string& name, std::int64_t bytes);
   ~DiskFile();  // removes the file
   DiskFile(const DiskFile&) = delete;
@@ -26,7 +26,7 @@ class DiskFile {
   const std::string& path() const { return path_; }
   bool direct() const { return direct_; }
 
-  /// Throws Error if the file was removed or cut since it was made.
+  /// Throws Error if the file has been removed or truncated since it was created.
   void check_intact() const;
 
  private:

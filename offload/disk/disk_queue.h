@@ -1,6 +1,6 @@
 #pragma once
-// DiskQueue: completes transfers that the system does in parts. It checks every completion's byte count and requests
-// missing bytes again. A file that ends too soon and any other fault become an Error that names the file.
+// DiskQueue: completes transfers that the system may split. It checks every completion's byte count and requests
+// missing bytes again. If a file ends too soon or a transfer fails, it throws an Error that names the file.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// Used by one thread.
+/// One thread uses it.
 class DiskQueue {
  public:
   using Ticket = std::uint64_t;
@@ -23,7 +23,8 @@ class DiskQueue {
 
   const char* name() const { return io_->name(); }
 
-  /// Starts to move `bytes` between a block and the file. Memory, offset and bytes are multiples of DiskFile::block.
+  /// Starts to move `bytes` between a block and the file. Address, offset and size must be multiples of
+  /// DiskFile::block.
   Ticket start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data, std::size_t bytes, int block);
 
   /// Returns when all bytes of the transfer have moved. Throws Error if it failed. Call once per ticket.
@@ -33,7 +34,7 @@ class DiskQueue {
   struct Pending {
     Transfer transfer;  // the missing part
     std::string path;
-    std::string failure;  // empty: none
+    std::string failure;  // empty if none
     bool done = false;
   };
 

@@ -1,5 +1,6 @@
 #pragma once
-// DiskStateStore: the states of one part of a shard in a file, which pass through the tier's buffers chunk by chunk.
+// DiskStateStore: keeps the states of one part of a shard in a file. They pass through the tier's buffers chunk by
+// chunk.
 #include <deque>
 #include <memory>
 #include <string>
@@ -10,9 +11,9 @@
 
 namespace zero {
 
-/// The file is a row of chunks. A chunk holds the arrays of its states one after the other, so it is one transfer.
-/// Chunks and their arrays are whole blocks of the disk. A chunk holds a multiple of 4096 elements, and the last one
-/// the rest.
+/// The file is a sequence of chunks. A chunk holds the arrays of its states one after the other, so one transfer moves
+/// it. Every chunk and every array in it fills whole disk blocks. A chunk holds a multiple of 4096 elements; the last
+/// one holds the rest.
 class DiskStateStore final : public StateStore {
  public:
   DiskStateStore(std::shared_ptr<DiskTier> tier, const std::string& name, std::int64_t elements,
@@ -45,7 +46,7 @@ class DiskStateStore final : public StateStore {
   std::int64_t chunk_elements_;
   DiskFile file_;
   std::vector<std::uint64_t> checksums_;  // of the chunks as last written
-  std::vector<bool> written_;             // the others are zeros that were never written
+  std::vector<bool> written_;             // false: never written, so all zeros
   std::deque<Incoming> incoming_;         // in ascending order of chunks
 };
 

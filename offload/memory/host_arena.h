@@ -1,5 +1,5 @@
 #pragma once
-// HostArena: the fixed, page-aligned memory of a tier. It may be registered with io_uring (and with a GPU).
+// HostArena: the fixed, page-aligned memory of a tier. It can be registered with io_uring and with a GPU.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,13 +7,13 @@
 
 namespace zero {
 
-/// Blocks of equal size in one mapping, 4096-aligned, zero at first. Booked in the creating thread's tracker under the
-/// category. It does not use the tensors' allocator, whose blocks have headers and other neighbours. `locked`: pages
-/// are locked for a GPU's copies.
+/// Blocks of equal size in one mapping, 4096-byte aligned and initially zero. The creating thread's tracker counts them
+/// under the category. The tensors' allocator would not do, because its blocks have headers and share pages. `locked`
+/// says if pages are locked for copies to and from a GPU.
 class HostArena {
  public:
   HostArena(int blocks, std::size_t block_bytes, MemoryCategory category,
-            bool locked = false);  // rounded up to 4096; Error without enough memory
+            bool locked = false);  // rounded up to 4096; throws Error if memory does not suffice
   ~HostArena();
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-// A ShardStore in host memory.
+// Makes a ShardStore in host memory.
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// All shards in host memory, booked as parameters. They are page-locked if they serve a GPU.
+/// Keeps all shards in host memory, counted as parameters. The memory is page-locked if `device` is a GPU.
 std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes,
                                                   c10::Device device = c10::kCPU);
 

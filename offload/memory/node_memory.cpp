@@ -10,8 +10,8 @@
 namespace zero {
 namespace {
 
-/// The number after a key in a file of "key number" lines. Without a key, the file's first word; none if that is no
-/// number.
+/// The number after a key in a file of "key number" lines. Without a key, reads the file's first word. Returns nothing
+/// if that is not a number.
 std::optional<std::int64_t> number_in(const std::string& file, const std::string& key = "") {
   std::ifstream in(file);
   std::string word;

@@ -1,10 +1,12 @@
 #pragma once
-// PageArena: best-fit blocks in one reserved range of addresses. It counts the pages behind the range and returns them.
+// PageArena: allocates blocks by best fit in one reserved address range. It counts the range's resident pages and
+// returns them to the system.
 //
-// Addresses are plentiful, pages are not: a hole between live blocks costs memory only while it has pages. So the arena
-// reserves far more addresses than the machine has memory. It keeps the pages of freed blocks for the next step, which
-// avoids faults. It returns pages of holes as soon as new ones would bring the total above the peak of the live bytes
-// and a little slack. Fragmentation, which is unbounded in malloc, is therefore bounded for any order of allocations.
+// Addresses are plentiful, pages are not: a hole between live blocks costs memory only while its pages are resident.
+// The arena therefore reserves far more addresses than the machine has memory. It keeps the pages of freed blocks for
+// the next step, which avoids page faults. If new pages would bring the total above the peak of live bytes plus a
+// little slack, it first returns pages of holes. Fragmentation, which is unbounded in malloc, is therefore bounded for
+// any order of allocations.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -13,16 +15,16 @@
 namespace zero {
 
 struct PageArenaOptions {
-  std::size_t reserve_bytes = 0;                    // 0: twice the physical memory, 64 GiB at least
-  std::size_t slack_bytes = std::size_t{32} << 20;  // pages may exceed the peak of live bytes by this,
-  double slack_fraction = 0.02;                     // or by this fraction of that peak, whichever is more
+  std::size_t reserve_bytes = 0;                    // 0: twice the physical memory, but at least 64 GiB
+  std::size_t slack_bytes = std::size_t{32} << 20;  // resident pages may exceed the peak of live bytes by this,
+  double slack_fraction = 0.02;                     // or by this fraction of the peak, whichever is more
   bool huge_pages = true;                           // advise transparent huge pages
 };
 
-/// Not thread-safe: the owner locks.
+/// Not thread-safe: the owner must lock.
 class PageArena {
  public:
-  static constexpr std::size_t page_bytes = std::size_t{2} << 20;  // one transparent huge page: the unit of counting
+  static constexpr std::size_t page_bytes = std::size_t{2} << 20;  // one transparent huge page; the unit of accounting
   static constexpr std::size_t granule = 64;
 
   explicit PageArena(const PageArenaOptions& options);
@@ -32,14 +34,15 @@ class PageArena {
 
   struct Block {
     std::byte* data = nullptr;
-    std::size_t bytes = 0;  // `bytes` rounded to the granule, plus a remainder too small to be of use
+    std::size_t bytes = 0;  // rounded up to the granule, plus any remainder too small to use
   };
 
-  /// 64-byte aligned. Returns an empty block if the addresses are used up.
+  /// Returns a 64-byte aligned block, or an empty one if the addresses are used up.
   Block allocate(std::size_t bytes);
   void release(Block block);
 
-  /// Releases every page that lies wholly behind free addresses, and starts a new peak. Returns their bytes.
+  /// Returns every page that holds only free addresses to the system, and starts a new peak. Returns the number of
+  /// bytes released.
   std::size_t trim();
 
   std::size_t live_bytes() const { return live_bytes_; }
@@ -58,9 +61,9 @@ class PageArena {
   std::size_t live_bytes_ = 0;
   std::size_t peak_bytes_ = 0;  // of live_bytes_, since the last trim
   std::size_t resident_pages_ = 0;
-  std::size_t pages_ever_used_ = 0;          // none beyond it was ever resident
+  std::size_t pages_ever_used_ = 0;          // no page beyond this was ever resident
   std::vector<bool> resident_;               // one per page
-  std::map<std::size_t, std::size_t> free_;  // offset to bytes, neighbours joined
+  std::map<std::size_t, std::size_t> free_;  // offset -> bytes; adjacent holes are merged
 };
 
 }  // namespace zero

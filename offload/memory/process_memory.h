@@ -1,5 +1,6 @@
 #pragma once
-// The kernel's figures of this process's memory, as users see them in their tools. Linux only; 0 if a file is missing.
+// The kernel's counts of this process's memory, as users see them in their tools. Linux only. Returns 0 if a file in
+// /proc is missing.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace zero {
 
-std::int64_t pss_bytes();            // proportional: a page shared by n processes counts 1/n in each
-std::int64_t peak_resident_bytes();  // VmHWM: shared pages count whole in every process that touched them
+std::int64_t pss_bytes();            // proportional set size: a page shared by n processes counts 1/n in each
+std::int64_t peak_resident_bytes();  // VmHWM: a shared page counts fully in every process that touched it
 void reset_peak_resident_bytes();
 
-/// Samples Pss while it lives. Reading walks the page tables, so do not use it in a timed section.
+/// Samples Pss while it lives. Each sample walks the page tables, so do not use this in a timed section.
 class PssSampler {
  public:
   explicit PssSampler(std::chrono::milliseconds interval);

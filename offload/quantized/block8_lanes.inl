@@ -1,4 +1,4 @@
-// Blocks of codes of 8 bits from and to vectors, with the bits of Block8Map's codes() and nearest(). For kernels
+// Converts blocks of 8-bit codes from and to vectors, bit for bit as Block8Map's codes() and nearest() do. For kernels
 // (base/simd/targets.h); included once per target, so the guard toggles.
 #if defined(ZERO_OFFLOAD_QUANTIZED_BLOCK8_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ZERO_OFFLOAD_QUANTIZED_BLOCK8_LANES_INL
@@ -88,7 +88,7 @@ class Block8Lanes {
   }
   HWY_INLINE void decode_32(const std::uint8_t* codes, __m512 scale, float* values) const {
     const __m256i given = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes));
-    // Unpacking takes four numbers of every eight: in this order they come out one after the other.
+    // Unpacking picks four of every eight numbers. In this order they come out consecutively.
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m512i wide = _mm512_cvtepu8_epi16(_mm256_permutevar8x32_epi32(given, order)),
                   low = chosen(map_.halves()[0], wide), high = chosen(map_.halves()[1], wide);
@@ -97,7 +97,7 @@ class Block8Lanes {
   }
 #endif
 
-  /// Four vectors take turns, for each step waits for the one before.
+  /// Four vectors are interleaved, because each step depends on the previous one.
   template <class F>
   static HWY_INLINE void each(const F& f) {
     f(0), f(1), f(2), f(3);
@@ -113,7 +113,8 @@ class Block8Lanes {
     if constexpr (is_signed) {
       each([&](int q) { x[q] = hn::Max(x[q], hn::Set(d, map_.codes().front())); });  // Max returns its other argument
                                                                                      // for a NaN
-      // A value midway between two codes takes the code that its sign calls for: a negative one counts as a bit longer.
+      // A value midway between two codes is rounded by its sign: a negative value counts as slightly larger in
+      // magnitude.
       each([&](int q) {
         size[q] =
             hn::BitCast(d, hn::Sub(hn::BitCast(whole, hn::Abs(x[q])), hn::BroadcastSignBit(hn::BitCast(whole, x[q]))));
@@ -130,7 +131,7 @@ class Block8Lanes {
       line[q] = hn::MulAdd(size[q], look_up<8>(search_.slope, power[q]), look_up<8>(search_.offset, power[q]));
     });
     each([&](int q) { line[q] = hn::Min(line[q], look_up<8>(search_.highest, power[q])); });
-    // Adding 1.5 * 2^23 rounds numbers to whole ones.
+    // Adding 1.5 * 2^23 rounds to an integer.
     const auto far = hn::Set(d, 0x1.8p23F);
     each([&](int q) { count[q] = hn::Sub(hn::Add(line[q], far), far); });
     each([&](int q) { line[q] = hn::Sub(line[q], count[q]); });
@@ -141,7 +142,7 @@ class Block8Lanes {
   }
 
   static HWY_INLINE void store(const Vec (&count)[4], std::uint8_t* codes) {
-    // Makes bytes of the numbers: first within a lane, then of four lanes, then of the vector.
+    // Packs the numbers into bytes: first within a lane, then across four lanes, then across the vector.
     const D d;
     const U words;
     const hn::Repartition<std::uint8_t, D> bytes;

@@ -1,6 +1,6 @@
 #pragma once
-// DeviceGgml: decodes ggml types in a GPU's memory, to the bits of base/numbers/ggml_blocks.h. It issues work to the
-// current stream, and the host waits for nothing. In a build without CUDA its functions throw (cuda/absent.cpp).
+// DeviceGgml: decodes ggml types in GPU memory, bit for bit as base/numbers/ggml_blocks.h does. Work is queued on the
+// current stream without waiting. In a build without CUDA the functions throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -13,10 +13,10 @@ class DeviceGgml {
  public:
   explicit DeviceGgml(at::Device device) : device_(device) {}
 
-  /// The table for decode(), in ascending order, copied to the device. The host waits.
+  /// Copies `runs`, in ascending order, to the device as a table for decode(). Waits for the copy.
   at::Tensor table_of(const std::vector<cuda::GgmlRun>& runs) const;
-  /// Decodes all runs of a table to `out`, [32 blocks] in fp32, bf16, fp16 or fp64, contiguous. It is one launch, and
-  /// autograd does not see it. `bytes`: kByte, 16-byte aligned.
+  /// Decodes all runs of a table to `out`, [32 blocks] in fp32, bf16, fp16 or fp64, contiguous, in one launch. Autograd
+  /// does not record it. `bytes` is kByte and 16-byte aligned.
   void decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const;
 
  private:

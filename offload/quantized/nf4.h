@@ -1,7 +1,7 @@
 #pragma once
-// NF4: the four-bit type of QLoRA (Dettmers et al. 2023). Blocks of 64 numbers share their largest absolute value. Each
-// number is that value times the nearest of 16 quantiles of a normal distribution. Code book, blocks and packing (the
-// first number of a pair in the high half of the byte) are those of bitsandbytes.
+// NF4: QLoRA's four-bit type (Dettmers et al. 2023). Each block of 64 numbers stores its largest absolute value. Each
+// number is stored as the nearest of 16 quantiles of a normal distribution, relative to that value. Code book, blocks
+// and packing are those of bitsandbytes: the first number of a pair lies in the high half of the byte.
 #include <ATen/core/Tensor.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-inline constexpr std::int64_t nf4_block = 64;            // numbers
+inline constexpr std::int64_t nf4_block = 64;            // numbers per block
 inline constexpr std::int64_t nf4_block_bytes = 32 + 4;  // codes and the largest absolute value (fp32)
 
 inline constexpr std::array<float, 16> nf4_codes = {-1.0f,
@@ -29,18 +29,18 @@ inline constexpr std::array<float, 16> nf4_codes = {-1.0f,
                                                     0.7229568362236023f,
                                                     1.0f};
 
-/// A view of blocks: `codes` [32 blocks] bytes and `largest` [blocks].
+/// A view of blocks: `codes` has 32 bytes per block, `largest` one number.
 struct Nf4Blocks {
   std::uint8_t* codes = nullptr;
   float* largest = nullptr;
   std::int64_t blocks = 0;
 };
 
-/// Rounds values [64 blocks] to the nearest code. A block of zeros stays zeros.
+/// Rounds values [64 blocks] to the nearest codes. A block of zeros decodes to zeros.
 void nf4_encode(const float* values, const Nf4Blocks& out);
 
-/// Decodes the numbers, rounded once to the type of `out` (fp32, bf16, fp16 or fp64; contiguous, 64 blocks of elements,
-/// host memory).
+/// Decodes the numbers and rounds them once to the type of `out`, which is contiguous, [64 blocks] in fp32, bf16, fp16
+/// or fp64, in host memory.
 void nf4_decode(const Nf4Blocks& blocks, const at::Tensor& out);
 
 }  // namespace zero

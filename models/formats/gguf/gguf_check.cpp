@@ -32,7 +32,7 @@ class Check {
     if (!fits) refuse(what);
   }
 
-  /// Names every field: a new part of a model fails to compile here until somebody decides if a GGUF file can hold it.
+  /// Names every field: if a new one is added, this does not compile until it is decided if a GGUF file can hold it.
   void every_part() const {
     const auto& [model_type, vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, context,
                  eps, theta, scaling, tied, initial, bos, eos, head_dim_given, norm, head_norm, activation, gated,

@@ -1,5 +1,5 @@
 #pragma once
-// Checks whether llama.cpp computes a model as it is, by the facts of its architecture for the family. No LibTorch.
+// Checks if llama.cpp computes a model exactly as this project does (GgufArchitecture). Does not include LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,14 +10,16 @@
 namespace zero {
 
 /// Throws InputError, with family, reason and remedy, for a model that llama.cpp would compute differently. Reasons are
-/// a family without an architecture there, and windows, ropes, biases, activations, head sizes or scales that it lacks.
+/// a family that llama.cpp lacks, and windows, ropes, biases, activations, head sizes or scales that it does not
+/// support.
 void check_gguf(const ModelConfig& config);
 
-/// The family, if its form in llama.cpp is known here. Throws InputError otherwise.
+/// Returns the family if its GgufArchitecture is known. Throws InputError otherwise.
 const Family& gguf_family(const std::string& model_type);
 const Family& require_gguf(const Family& family);
 
-/// n, if all layers but every n-th slide over a window. Nothing if the layers have no such order, or none slides.
+/// Returns n if all layers but every n-th have a sliding window. Returns nothing if the layers have no such pattern, or
+/// no layer slides.
 std::optional<std::int64_t> window_pattern(const ModelConfig& config);
 
 }  // namespace zero

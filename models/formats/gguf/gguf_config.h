@@ -1,5 +1,5 @@
 #pragma once
-// Reads the configuration of the model in a GGUF file, by the families' facts about llama.cpp's architectures.
+// Reads the configuration of the model in a GGUF file, using each family's GgufArchitecture.
 #include <string>
 
 #include "models/families/family.h"
@@ -7,8 +7,8 @@
 
 namespace zero {
 
-/// The family of the file's general.architecture; the first of several with one architecture. Throws InputError that
-/// lists the known ones, and for a file without a model.
+/// The family of the file's general.architecture. If several families share it, returns the first. Throws InputError
+/// for a file without a model, and for an unknown architecture; the message then lists the known ones.
 const Family& family_of(const GgufFile& file);
 
 /// The config.json of the file's model, as JSON text for parse_model_config(). Throws InputError for missing or

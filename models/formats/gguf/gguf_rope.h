@@ -1,6 +1,6 @@
 #pragma once
-// The stretching of rotary frequencies in a GGUF file: keys rope.scaling.*, and tensors of divisors of each frequency.
-// For .cpp files only: it includes nlohmann-json. No LibTorch.
+// The scaling of rotary frequencies in a GGUF file: the keys rope.scaling.*, and tensors with a divisor for each
+// frequency. Include this in .cpp files only, since it includes nlohmann-json. Does not include LibTorch.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,16 +18,16 @@ struct RopeFactors {
   std::vector<float> values;
 };
 
-/// The factors of rope_types "llama3" and "longrope". Empty for others.
+/// The factors of rope_types "llama3" and "longrope". Empty for any other type.
 std::vector<RopeFactors> rope_factors(const ModelConfig& config);
 /// The names of such tensors.
 const std::vector<std::string>& rope_factor_names();
 
-/// Adds the keys of the scaling after `prefix`. None for "default" and "llama3".
+/// Adds the scaling's keys, which begin with `prefix`. "default" and "llama3" have none.
 void add_rope_scaling(GgufMetadata& metadata, const std::string& prefix, const ModelConfig& config);
 
-/// The object rope_scaling of config.json for `turned` dimensions of a head, or null without scaling. `context` is
-/// max_position_embeddings. Throws InputError for an unknown scaling.
+/// Returns config.json's rope_scaling object for `turned` dimensions of a head, or null if there is no scaling.
+/// `context` is max_position_embeddings. Throws InputError for an unknown scaling.
 nlohmann::json read_rope_scaling(GgufKeys& keys, std::int64_t turned, double theta, std::int64_t context);
 
 }  // namespace zero

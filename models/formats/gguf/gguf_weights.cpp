@@ -96,7 +96,7 @@ void GgufWeights::read_stored(const GgufEntry& stored, std::int64_t begin, std::
   }
 }
 
-/// The requested rows of the tensor are columns in the file: reads a part of each row there.
+/// The requested rows of the tensor are columns in the file, so a part of each of the file's rows is read.
 void GgufWeights::read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin,
                                   std::int64_t count, const at::Tensor& out) const {
   const std::int64_t in = tensor.shape.at(0), columns = tensor.shape.at(1), first = begin / columns,

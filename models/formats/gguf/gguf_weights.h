@@ -12,22 +12,23 @@
 
 namespace zero {
 
-/// Reads only the requested blocks. Rows of q and k return to Hugging Face's order as whole rows, so their blocks stay
-/// unchanged. Weights that the family stores as [in, out] are transposed, which breaks up their blocks.
+/// Reads only the requested blocks. Rows of q and k are reordered as whole rows, so their blocks do not change. Weights
+/// that the family stores as [in, out] are transposed, which breaks up their blocks.
 class GgufWeights : public WeightSource {
  public:
-  /// `config` is that of the file (config_json_of).
+  /// `config` is the file's configuration (config_json_of).
   GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config,
               UnusedTensors unused = UnusedTensors::refuse);
 
-  /// Also applies the rule for stored tensors that nothing asks for. Each belongs to the model: llama.cpp writes no
-  /// others.
+  /// Also handles stored tensors that are never read, as `unused` says. All of them belong to the model, since
+  /// llama.cpp writes no others.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
 
-  /// The type in which a tensor can be held. None if the file has no such tensor, or has it in another form.
+  /// The type in which a tensor can be held as stored. Returns nothing if the file has no such tensor, or stores it in
+  /// another form.
   std::optional<GgmlType> type_of(const TensorSpec& tensor) const;
 
  private:
@@ -36,8 +37,8 @@ class GgufWeights : public WeightSource {
   void read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
   void read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out) const;
-  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file. visit() gets the run's first
-  /// element in the file, the same counted from `begin`, and its length.
+  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file. visit() receives the run's
+  /// first element in the file, its offset from `begin` in the tensor, and its length.
   void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                            const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
 

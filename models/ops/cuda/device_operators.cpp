@@ -32,7 +32,7 @@ bool in_vectors(const at::Tensor& tensor) {
 /// Rows for SwiGLU: contiguous, made of whole 16-byte chunks; they hold two of its vectors.
 bool takes_rows(const at::Tensor& rows) { return takes_type(rows) && in_vectors(rows) && rows.size(-1) % 16 == 0; }
 
-/// True if a kernel that takes these rows can read the gradient too.
+/// True if a kernel that supports these rows can also read the gradient.
 bool takes_beside(const at::Tensor& rows, const at::Tensor& dy) {
   return in_vectors(dy) && dy.scalar_type() == rows.scalar_type();
 }
@@ -105,7 +105,7 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
 
 std::int64_t scale_step(const at::Tensor& scale) { return scale.defined() && scale.dim() == 1 ? 1 : 0; }
 
-/// For contiguous rows; with a scale, overwrites them by their gradients.
+/// For contiguous rows. If there is a scale, overwrites them with their gradients.
 TensorPair losses_of(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& scale) {
   const at::Tensor losses = at::empty({rows.size(0)}, precise(rows)), lse = at::empty_like(losses);
   cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),

@@ -1,6 +1,6 @@
 #pragma once
-// The operations on a GPU, by kernels for fp32, bf16 and fp16. Other types, and rows that the kernels do not support,
-// are composed. A build without CUDA registers none (absent.cpp).
+// The GPU implementations of the operations: kernels for fp32, bf16 and fp16. Other types, and rows that the kernels do
+// not support, use composed implementations. A build without CUDA registers none (absent.cpp).
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
@@ -8,9 +8,9 @@
 
 namespace zero::cuda {
 
-/// For the library `zero` and the key CUDA.
+/// Registers kernels in the library `zero` for the dispatch key CUDA.
 void register_kernels(torch::Library& library);
-/// For the keys CUDA and AutogradCUDA.
+/// Registers attention for the dispatch keys CUDA and AutogradCUDA.
 void register_attention(torch::Library& library);
 
 /// True if the kernels support the tensor's type.
@@ -19,13 +19,13 @@ bool takes_type(const at::Tensor& tensor);
 /// with a weight of their type.
 bool takes(const at::Tensor& rows, const at::Tensor& weight);
 
-/// [B, T, heads or kv_heads, head_dim] each, in the memory of one qkv.
+/// Views of one qkv, each [B, T, heads or kv_heads, head_dim].
 struct TurnedHeads {
   at::Tensor q, k, v;
 };
 
-/// qkv [B, T, width] with its queries and keys rotated in place (a copy if it is not contiguous), through autograd. qkv
-/// is overwritten.
+/// Rotates the queries and keys of qkv [B, T, width] in place, or in a copy if qkv is not contiguous. Supports
+/// autograd.
 TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                        const at::Tensor& positions);
 

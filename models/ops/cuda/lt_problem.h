@@ -12,13 +12,13 @@
 
 namespace zero::cuda {
 
-/// out = a b + c + bias. a [m, k] and b [k, n] have one type, out and c [m, n] one type, bias [n] that type. All are on
-/// one device. `c` may be out itself or another matrix, which does not overlap it. c and bias may be undefined.
+/// out = a b + c + bias. a [m, k] and b [k, n] have one type. out [m, n], c [m, n] and bias [n] have one type. All are
+/// on one device. `c` may be `out` itself, or a matrix that does not overlap it. `c` and `bias` may be undefined.
 struct ProductTerms {
   at::Tensor out, a, b, c, bias;
 };
 
-/// Everything that the choice of an algorithm depends on.
+/// Everything on which the choice of an algorithm depends.
 struct LtKey {
   std::array<std::int64_t, 3> sizes{};                  // m, n, k of out^T
   std::array<std::int64_t, 4> leading{};                // of the operands, c and out
@@ -26,7 +26,7 @@ struct LtKey {
   std::array<int, 2> types{};                           // cudaDataType: of the operands, of c and out
   std::array<bool, 2> transposed{};                     // operands
   bool biased = false, adds = false, in_place = false;  // adds: there is a c; in_place: c is out
-  bool tf32 = false;                                    // fp32 operands may be rounded
+  bool tf32 = false;                                    // fp32 operands may be rounded to TF32
   bool deterministic = false;
   auto operator<=>(const LtKey&) const = default;
 };
@@ -40,11 +40,11 @@ struct LtPointers {
 struct LtProblem {
   LtKey key;
   LtPointers pointers;
-  std::vector<at::Tensor> copies;  // of operands that cuBLASLt cannot read in place: alive until the call
+  std::vector<at::Tensor> copies;  // of operands that cuBLASLt cannot read in place; must live until the call
 
-  /// Nothing if cuBLASLt cannot compute the product. Reasons are types other than fp32, bf16 and fp16 (out may always
-  /// be fp32), and nothing to multiply. Other reasons are an out that is stored in neither direction, and a bias of
-  /// columns. It copies what LibTorch's mm would copy: operands and c of other strides than a row's or a column's.
+  /// Returns nothing if cuBLASLt cannot compute the product: for types other than fp32, bf16 and fp16 (`out` may always
+  /// be fp32), for empty operands, if `out` is neither row-major nor column-major, or if there is a bias and `out` is
+  /// column-major. Copies what LibTorch's mm would copy: operands and `c` that are neither row-major nor column-major.
   static std::optional<LtProblem> of(const ProductTerms& terms, bool tf32, bool deterministic);
 };
 
@@ -53,9 +53,9 @@ class LtDescriptions {
  public:
   explicit LtDescriptions(const LtKey& key);
 
-  /// Algorithms for the problem with at most `workspace` bytes, the library's favourite first; at most `most`. For a
-  /// deterministic problem they sum each number in one sequence (no split-K). For the others none sums in the type of a
-  /// 16-bit result. `bias` is used only for its alignment.
+  /// Returns up to `most` algorithms that need at most `workspace` bytes, the library's favourite first. For a
+  /// deterministic problem they sum each element in one sequence (no split-K). For other problems, none accumulates in
+  /// a 16-bit type. `bias` is used only for its alignment.
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, const void* bias,
                                                           std::size_t workspace, int most);
   /// Queues the product. Returns the library's status.
@@ -79,7 +79,7 @@ class LtDescriptions {
   Layout a_, b_, c_, out_;
 };
 
-/// Throws Error with the request unless the library reports success.
+/// Throws Error with `what` unless the library reports success.
 void check_lt(cublasStatus_t status, const char* what);
 
 }  // namespace zero::cuda

@@ -77,9 +77,9 @@ std::unique_ptr<LtProduct::Choice> LtProduct::suggested(const Device& device, co
   }
 }
 
-/// Runs all candidates in turn, once as a warm-up, then several times between two events, and takes each one's minimum:
-/// other work on the device, such as collectives, disturbs single runs. An accumulating product writes its trial
-/// results elsewhere. Otherwise each trial overwrites `out`, and so does the product itself.
+/// Runs each candidate once as a warm-up and then several times between two events, and uses its minimum, because other
+/// work on the device, such as collectives, disturbs single runs. An accumulating product writes its trial results
+/// elsewhere. Otherwise each trial overwrites `out`, and so does the product itself.
 void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, const at::Tensor& out) {
   choice.settled = true;
   LtPointers pointers = problem.pointers;

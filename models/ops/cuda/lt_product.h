@@ -14,16 +14,16 @@ namespace zero::cuda {
 /// Sums are in fp32, rounded once, including the added terms. fp32 operands are multiplied as in LibTorch (IEEE unless
 /// TF32 is allowed).
 ///
-/// A problem's first use chooses its algorithm. Up to 8 suggestions of cuBLASLt are timed on the device, and the
-/// fastest is kept while the object lives. The host waits for it once. If it may not wait (a stream that captures a
-/// graph, forbid_waiting), cuBLASLt's first suggestion is used until the problem comes again.
+/// The first use of a problem chooses its algorithm. Up to 8 of cuBLASLt's suggestions are timed on the device, and the
+/// fastest is kept while the object lives. The host waits once for the timing. If it must not wait (a stream that
+/// captures a graph, forbid_waiting), cuBLASLt's first suggestion is used, and the problem is timed at a later use.
 ///
-/// An accumulating product whose timing would need a second out of more than 64 MiB is not timed. It tries the
-/// algorithm of the product that overwrites the same out, if that was timed, and then the suggestions.
+/// An accumulating product is not timed if that would need a second `out` of more than 64 MiB. Such a product tries the
+/// algorithm of the product that overwrites the same `out`, if that was timed, and then the suggestions.
 ///
-/// A chosen algorithm gives repeatable results while the object lives. Results repeat between runs and ranks if
-/// LibTorch is asked for deterministic algorithms. Nothing is timed then. The first suggestion that sums each number in
-/// one sequence is used. It depends only on the problem, the kind of GPU and the version of cuBLASLt.
+/// A chosen algorithm gives repeatable results while the object lives. If LibTorch's deterministic algorithms are on,
+/// results repeat between runs and ranks, because nothing is timed. The first suggestion that sums each element in one
+/// sequence is used. It depends only on the problem, the kind of GPU and the version of cuBLASLt.
 class LtProduct {
  public:
   LtProduct() = default;
@@ -31,9 +31,9 @@ class LtProduct {
   LtProduct(const LtProduct&) = delete;
   LtProduct& operator=(const LtProduct&) = delete;
 
-  /// Queues the product on the current stream of the terms' device, which is the current one. Returns false and does
-  /// nothing if cuBLASLt cannot compute it (LtProblem::of) or has no algorithm. Any other refusal is logged once.
-  /// Thread-safe; threads of one device take turns.
+  /// Queues the product on the current stream. The terms must be on the current device. If cuBLASLt cannot compute the
+  /// product (LtProblem::of) or has no algorithm, does nothing and returns false. Any other failure is logged once.
+  /// Thread-safe; threads that use the same device take turns.
   bool multiply(const ProductTerms& terms);
 
  private:
@@ -48,7 +48,7 @@ class LtProduct {
   struct Device {
     std::mutex lock;
     cublasLtHandle_t handle = nullptr;
-    std::map<LtKey, std::unique_ptr<Choice>> choices;  // null: cuBLASLt has none
+    std::map<LtKey, std::unique_ptr<Choice>> choices;  // null: cuBLASLt has no algorithm
     std::map<cudaStream_t, at::Tensor> workspaces;
   };
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int tokens_of_block = 8;
 
-// A block takes a few tokens. A thread takes N dimensions of a head's first half and the ones that rotate with them.
+// A block processes a few tokens. A thread processes N dimensions of a head's first half, and the dimensions that
+// rotate with them.
 
 /// Calls visit(token, head, dimension) for this thread's part of the first `heads` heads.
 template <int N, class Visit>

@@ -47,7 +47,8 @@ __global__ void __launch_bounds__(threads) rms_norm_kernel(RmsNormJob job) {
   }
 }
 
-// A block takes one run of rows. Each thread owns columns and keeps their sums of dy * n in shared memory: no atomics.
+// A block processes one run of rows. Each thread owns columns and keeps their sums of dy * n in shared memory: no
+// atomics.
 template <class T>
 __global__ void __launch_bounds__(threads) rms_norm_backward_kernel(RmsNormBackwardJob job) {
   extern __shared__ float column_sums[];
@@ -123,14 +124,14 @@ __global__ void __launch_bounds__(threads) swiglu_kernel(SwigluJob job) {
   }
 }
 
-/// The part of a row's logits in whole vectors: all of it if rows start at multiples of 16 bytes, else none.
+/// How many of a row's logits are read as whole vectors: all if rows start at multiples of 16 bytes, otherwise none.
 template <class T>
 __device__ int whole_packs(const CrossEntropyJob& job) {
   const bool aligned = job.vocabulary % Pack<T>::size == 0 && reinterpret_cast<std::uintptr_t>(job.logits) % 16 == 0;
   return aligned ? job.vocabulary / Pack<T>::size : 0;
 }
 
-/// Overwrites a row's logits by scale * (softmax - onehot).
+/// Overwrites a row's logits with scale * (softmax - onehot).
 template <class T>
 __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64_t target, float lse) {
   const float scale = target < 0 ? 0.0f : job.scale[std::int64_t(blockIdx.x) * job.scale_step];

@@ -1,7 +1,7 @@
 #pragma once
-// Kernels over rows in GPU memory: norm, SwiGLU, cross-entropy, dropout. Everything inside is fp32, rounded once. No
-// float atomics: the same bits every time. Includes neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. A
-// failed launch throws std::runtime_error.
+// Kernels over rows in GPU memory: norm, SwiGLU, cross-entropy, dropout. They compute in fp32 and round once. They use
+// no float atomics, so they give the same bits every time. Includes neither LibTorch nor CUDA's headers; a stream is a
+// cudaStream_t. A failed launch throws std::runtime_error.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -13,7 +13,8 @@ struct Stream {
   Number type = Number::fp32;  // of all rows of the call
 };
 
-/// y = weight * x * rstd with rstd [rows] = 1 / sqrt(mean(x^2) + eps); again: rstd is read instead.
+/// y = weight * x * rstd with rstd [rows] = 1 / sqrt(mean(x^2) + eps). If `again` is set, rstd is read instead of
+/// computed.
 struct RmsNormJob {
   const void* x;
   const void* weight;
@@ -26,8 +27,8 @@ struct RmsNormJob {
 };
 void rms_norm(const RmsNormJob& job, Stream stream);
 
-/// dx = rstd * (g - n * mean(g * n)) with g = dy * weight, n = x * rstd. `beside` [rows, hidden] (null: nothing) is
-/// added before rounding. partial_dweight [parts, hidden] (null: not wanted) receives one sum of dy * n for each of
+/// dx = rstd * (g - n * mean(g * n)) with g = dy * weight, n = x * rstd. If `beside` [rows, hidden] is not null, it is
+/// added before rounding. If partial_dweight [parts, hidden] is not null, it receives one sum of dy * n for each of
 /// `parts` runs of rows.
 struct RmsNormBackwardJob {
   const void* dy;
@@ -42,10 +43,10 @@ struct RmsNormBackwardJob {
   int hidden;
 };
 void rms_norm_backward(const RmsNormBackwardJob& job, Stream stream);
-/// Longest row that fits into the 48 KiB of shared memory of a block, next to a few sums.
+/// The longest row that fits into a block's 48 KiB of shared memory, next to a few sums.
 inline constexpr int max_hidden = 12160;
 
-/// y [rows, inner] = silu(gate) * up of gate_up [rows, 2 inner]; with dy: dgate_up instead.
+/// y [rows, inner] = silu(gate) * up for gate_up [rows, 2 inner]. If `dy` is given, computes dgate_up instead.
 struct SwigluJob {
   const void* gate_up;
   const void* dy;
@@ -55,8 +56,9 @@ struct SwigluJob {
 };
 void swiglu(const SwigluJob& job, Stream stream);
 
-/// lse and loss [rows] of logits [rows, vocabulary]. A negative target does not count, one beyond the vocabulary gives
-/// NaN. With a scale the logits become their gradient in the same pass. `backward` does only that, from lse.
+/// Computes lse and loss [rows] of logits [rows, vocabulary]. Rows with a negative target do not count. A target
+/// outside the vocabulary gives NaN. If a scale is given, the logits become their gradient in the same pass. If
+/// `backward` is set, only the gradient is computed, from lse.
 struct CrossEntropyJob {
   void* logits;
   const std::int64_t* targets;
@@ -64,14 +66,14 @@ struct CrossEntropyJob {
   float* losses;
   std::int64_t rows;
   int vocabulary;
-  const float* scale;           // logits <- scale * (softmax - onehot); null: they stay
-  std::int64_t scale_step = 0;  // from a row's scale to the next one's; 0: one for all
+  const float* scale;           // logits <- scale * (softmax - onehot); null: logits do not change
+  std::int64_t scale_step = 0;  // distance between the scales of two rows; 0: one scale for all
 };
 void cross_entropy(const CrossEntropyJob& job, Stream stream);
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream);
 
-/// mask [rows, columns] <- 0 if the draw is below the threshold, else `kept`. The draws are those of philox.h. A row's
-/// stream is (sample << 32 | place), with sample = first_sample + row / sequence, place = row % sequence.
+/// mask [rows, columns] <- 0 if the draw is below the threshold, otherwise `kept`. The draws come from philox.h. A
+/// row's stream is (sample << 32 | place), with sample = first_sample + row / sequence and place = row % sequence.
 struct DropoutMaskJob {
   void* mask;
   std::int64_t rows;

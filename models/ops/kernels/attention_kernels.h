@@ -1,7 +1,8 @@
 #pragma once
-// Attention on the CPU in blocks of 64 queries by 64 keys, after FlashAttention-2 (Dao 2023). Scores exist for one
-// block at a time. Blocks above the diagonal or outside a document are never computed. The query heads of a group share
-// their packed keys and values. bf16 products are AVX512-BF16 dot products into fp32, fp32 ones plain FMA.
+// Attention on the CPU in blocks of 64 queries by 64 keys, after FlashAttention-2 (Dao 2023). Only one block of scores
+// exists at a time. Blocks above the diagonal or outside a document are never computed. The query heads of a group
+// share their packed keys and values. bf16 products are AVX512-BF16 dot products that accumulate in fp32; fp32 products
+// use plain FMA.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,21 +10,21 @@
 
 namespace zero::kernels {
 
-/// One batch of sequences, with q and k already rotated. q, k, v of a token are adjacent.
+/// One batch of sequences. q and k are already rotated. A token's q, k and v are adjacent.
 template <class T>
 struct AttentionProblem {
   const T* qkv;               // [B, length, (heads + 2 kv_heads) head_dim]
-  const std::int32_t* first;  // [B, length]: the first token that a token attends to, rising; null: 0
+  const std::int32_t* first;  // [B, length]: the first token that each token attends to, ascending; null: 0
   T* out;                     // [B, length, heads * head_dim]
   float* lse;                 // [B, heads, length]: log-sum-exp of the scaled scores
   const T* dout = nullptr;    // backward only
   T* dqkv = nullptr;
   std::int64_t length, heads, kv_heads, head_dim;
-  float scale;  // of scores
+  float scale;  // multiplies scores
 };
 
-/// Forward (fills out and lse) and backward (reads them, fills dqkv) of one batch row and one kv head with all its
-/// query heads. Calls for other rows and heads may run at the same time. The workspace is 64-byte aligned.
+/// Each call processes one batch row and one kv head with all its query heads. Forward fills out and lse. Backward
+/// reads them and fills dqkv. Calls for other rows and heads may run concurrently. The workspace is 64-byte aligned.
 template <class T>
 struct AttentionKernels {
   void (*forward)(const AttentionProblem<T>&, std::int64_t row, std::int64_t kv_head, void* workspace);
@@ -31,7 +32,7 @@ struct AttentionKernels {
   std::size_t (*workspace_bytes)(std::int64_t length, std::int64_t head_dim);
 };
 
-/// Null if this machine lacks the instructions. head_dim must be a multiple of 16 up to 256.
+/// Returns null if this machine lacks the instructions. head_dim must be a multiple of 16 up to 256.
 template <class T>
 const AttentionKernels<T>* attention_kernels();
 

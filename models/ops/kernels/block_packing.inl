@@ -1,4 +1,4 @@
-// Lays rows of q, k, v and gradients out for block_product.inl. `rows` real rows are followed by zeros up to `padded`.
+// Packs rows of q, k, v and gradients for block_product.inl. `rows` real rows are followed by zeros up to `padded`.
 template <class T>
 struct RowsOf {
   const T* at;

@@ -35,8 +35,8 @@ HWY_INLINE V by_part(F f, const Vs&... v) {
   return out;
 }
 
-// Stands behind the parameters of a lambda. It is compiled for the target, and always inlined: a call would load
-// constants anew.
+// Goes after the parameters of a lambda. The lambda is compiled for the target and always inlined, since a call would
+// reload constants.
 #undef ZERO_LAMBDA
 #define ZERO_LAMBDA HWY_ATTR __attribute__((always_inline))
 #undef ZERO_BY_PART
@@ -64,7 +64,7 @@ HWY_INLINE V& operator+=(V& a, V b) { return a = a + b; }
 HWY_INLINE V multiply_add(V a, V b, V c) { return ZERO_BY_PART(MulAdd, a, b, c); }
 HWY_INLINE V multiply_subtract(V a, V b, V c) { return ZERO_BY_PART(MulSub, a, b, c); }
 HWY_INLINE V negative_multiply_add(V a, V b, V c) { return ZERO_BY_PART(NegMulAdd, a, b, c); }
-/// Returns a where it is larger, otherwise b; also b where one is a NaN.
+/// Returns the larger of a and b in each lane, or b if one is NaN.
 HWY_INLINE V larger(V a, V b) { return ZERO_BY_PART(Max, a, b); }
 HWY_INLINE V smaller(V a, V b) { return ZERO_BY_PART(Min, a, b); }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Row kernels: a decoder's operations on single rows, for fp32 and bf16 on the CPU. Plain pointers, no LibTorch,
-// compiled once per processor kind. Sums are fp32 in an order that depends only on the row's length.
+// Row kernels: a decoder's operations on single rows, for fp32 and bf16 on the CPU. They use plain pointers and no
+// LibTorch, and are compiled once per kind of processor. Sums are fp32, in an order that depends only on the row's
+// length.
 #include <cstdint>
 
 #include "base/numbers/half.h"
@@ -25,7 +26,7 @@ struct RmsNormBackwardRows {
   const T* weight;
   const float* rstd;
   T* dx;           // may be dy
-  float* dweight;  // [hidden], added to; or null
+  float* dweight;  // [hidden], accumulated; may be null
   std::int64_t rows, hidden;
 };
 
@@ -72,7 +73,7 @@ struct RowKernels {
                                  float scale);  // logits = scale (softmax - onehot)
 };
 
-/// The best kernels of this machine.
+/// The best kernels that this machine can run.
 template <class T>
 const RowKernels<T>& row_kernels();
 

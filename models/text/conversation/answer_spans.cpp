@@ -33,7 +33,7 @@ ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
 
 bool is_trained(const Message& message) { return message.role == "assistant" && message.trained.value_or(true); }
 
-/// Returns the spans of generation blocks. Messages that data exclude are left out, by their order.
+/// Returns the spans of generation blocks. Messages that the data exclude from training are skipped, by their order.
 std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::vector<Message>& messages) {
   std::vector<TextSpan> spans;
   for (const auto& span : whole.generated_bytes) spans.push_back({span.begin, span.end});
@@ -63,13 +63,14 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
       "; a template with {% generation %} blocks says it, or give data whose last answer alone is trained (\"train\": false for the others)"));
 }
 
-/// Phi-3's template ends whatever is no prompt with EOS: the first messages, when more follow them, are without it.
+/// Phi-3's template ends everything but a prompt with EOS. The first messages of a longer conversation are written
+/// without it.
 void take_final_eos(std::string& first, std::string_view eos) {
   if (!eos.empty() && first.ends_with(eos)) first.resize(first.size() - eos.size());
 }
 
-/// Returns the span from `begin` to the end of an answer that stands there word for word, with its mark behind it;
-/// otherwise none. Qwen 3's template writes the last answer of a text with (empty) thoughts, and the same answer
+/// If the answer is at `begin` word for word, followed by the text that ends it, returns the span to the end. Otherwise
+/// returns nothing. Qwen 3's template writes the last answer of a text with (empty) thoughts, and the same answer
 /// without them if more follows.
 std::optional<TextSpan> span_of_words(const Talk& talk, const std::string& content, const std::string& whole,
                                       std::size_t begin) {
@@ -82,8 +83,8 @@ std::optional<TextSpan> span_of_words(const Talk& talk, const std::string& conte
   return TextSpan{begin, jinja::strip_back(std::string_view(whole).substr(0, whole.size() - rest.size())).size()};
 }
 
-/// From the prompt for answer i to its end, without white space behind it; where the template has no such prompt, none
-/// before it either.
+/// From the prompt for answer i to the answer's end, without trailing white space. If the template has no such prompt,
+/// leading white space is excluded too.
 TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) {
   if (i == 0) refuse_answer(i, "the conversation begins with it");
   std::string before, bare, after;

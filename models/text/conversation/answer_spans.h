@@ -1,7 +1,7 @@
 #pragma once
 // Renders conversations with a model's own template and locates the assistant's text. The spans come from the
-// template's generation blocks. Without any, the conversation is rendered up to each answer and up to the prompt before
-// it. No LibTorch.
+// template's generation blocks. If it has none, the conversation is rendered up to the end of each answer, and up to
+// the prompt before it. Does not include LibTorch.
 #include <string>
 #include <vector>
 
@@ -10,17 +10,18 @@
 
 namespace zero {
 
-/// Throws InputError if the template rejects the conversation, or if the answers cannot be located. The rendering of
-/// the first messages is then not the beginning of the whole.
+/// Throws InputError if the template rejects the conversation, or if answers cannot be located because the rendering of
+/// the first messages is not a prefix of the whole text.
 RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
                             const ChatContext& context = {});
 
-/// The text with the prompt for the next answer. Throws InputError if the template rejects the conversation.
+/// Renders the conversation followed by the prompt for the next answer. Throws InputError if the template rejects the
+/// conversation.
 std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages,
                           const ChatContext& context = {});
 
-/// The text that the template writes after an answer, without white space: one special token in a template that matches
-/// its tokenizer. `eos` if it writes nothing there, or rejects a question with its answer.
+/// The text that the template writes after an answer, without white space. It is one special token if template and
+/// tokenizer match. Returns `eos` if the template writes nothing there, or rejects a question with its answer.
 std::string end_of_answer(const ConversationTemplate& chat, const std::string& eos);
 
 }  // namespace zero

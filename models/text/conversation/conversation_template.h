@@ -1,6 +1,6 @@
 #pragma once
 // ConversationTemplate: a model's chat template, run on conversations in JSON with tools, calls and thoughts. It sees
-// the variables that transformers 5's apply_chat_template passes. No LibTorch.
+// the variables that transformers 5's apply_chat_template passes. Does not include LibTorch.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -16,8 +16,8 @@ namespace zero {
 
 struct ConversationText {
   std::string text;
-  /// Code points [begin, end) that generation blocks wrote, including empty ones. Nothing if the template has no such
-  /// block.
+  /// The code points [begin, end) that each generation block wrote, including empty blocks. Not set if the template has
+  /// no such block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
   std::vector<jinja::Rendered::Span> generated_bytes;  // the same in bytes
   bool generated_in_place = true;                      // see jinja::Rendered
@@ -27,25 +27,25 @@ class ConversationTemplate {
  public:
   using Tokens = std::vector<std::pair<std::string, std::string>>;
 
-  /// `tokens`: the special tokens by name. Throws InputError that begins with `place` for a template that cannot be
-  /// read.
+  /// `tokens` holds the special tokens by name. If the template cannot be read, throws InputError whose message begins
+  /// with the template's place.
   ConversationTemplate(const FolderTemplates::Source& source, Tokens tokens);
 
-  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null),
-  /// "variables" and "add_generation_prompt". "variables" is an object of further names, with precedence over
-  /// the special tokens. Null keys of a message are dropped. The first two names serve all of
-  /// reasoning_content, thinking and reasoning. Throws jinja::TemplateError if the template rejects the
-  /// conversation or fails, and InputError for a malformed request. Thread-safe.
+  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null), "variables" and
+  /// "add_generation_prompt". "variables" is an object with more names, which take precedence over the special tokens.
+  /// Null keys of a message are dropped. A thought under any of thought_keys is passed as both reasoning_content and
+  /// thinking. Throws jinja::TemplateError if the template rejects the conversation or fails, and InputError for a
+  /// malformed request. Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
-  /// The same for the first `count` messages, at least one, if they hold role and content alone.
+  /// The same for the first `count` messages (at least one) if they have only role and content.
   ConversationText render(const std::vector<Message>& messages, std::size_t count, bool prompt) const;
 
   /// See jinja::Template::mentions().
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
 
-  /// A special token of the template by its name ("eos_token"). Empty if it has none.
+  /// A special token of the template by name ("eos_token"). Empty if there is none.
   std::string_view token(std::string_view name) const;
 
  private:
@@ -55,14 +55,15 @@ class ConversationTemplate {
   Tokens tokens_;
 };
 
-/// The templates of a folder, read at first use.
+/// The templates of a folder, which are read at first use.
 class ConversationTemplates {
  public:
-  /// `choice`: a known template's name, or a file with one, with precedence over the folder's. Empty: none.
+  /// `choice` is a known template's name or a file with a template, which takes precedence over the folder's. It may be
+  /// empty.
   ConversationTemplates(const std::string& folder, const std::string& choice);
 
-  /// Renders as ConversationTemplate::render does, with the template for conversations with tools, or without. Throws
-  /// InputError if the folder has none.
+  /// Like ConversationTemplate::render, using the template for conversations with or without tools. Throws InputError
+  /// if the folder has no template.
   ConversationText render(const nlohmann::ordered_json& request);
 
  private:

@@ -89,7 +89,7 @@ class LossSearch {
       refuse_loss(text("\"tools\": the ", key, " of tool ", mark.number + 1));
   }
 
-  /// Whether the template leaves out a mark where its message is the last one, too.
+  /// True if the template also omits a mark when its message is the last one.
   bool is_missing_at_the_end(const TextMarks& marks, const Mark& mark) {
     if (mark.number + 1 == messages_.size()) return true;
     if (last_ != mark.number) {
@@ -151,7 +151,7 @@ class LossSearch {
     refuse_loss(what, role == "system" ? "put it into the first question" : "take it out of the data");
   }
 
-  /// Whether the message would be written if all contents were lists of parts. A list that is written as one is not.
+  /// True if the message would be written if all contents were lists of parts. A list that is written as one is not.
   bool writes_parts(std::size_t number) const {
     Json parts = request_;
     for (Json& message : parts["messages"])

@@ -1,6 +1,6 @@
 #pragma once
-// Finds text of a conversation that a template loses: text whose marks (text_marks.h) are missing in the result. Case,
-// white space and order do not matter. No LibTorch.
+// Finds text of a conversation that a template drops: text whose marks (text_marks.h) are missing in the result. Case,
+// white space and order do not matter. Does not include LibTorch.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,22 +10,22 @@
 
 namespace zero {
 
-/// True if the text of a request for ConversationTemplate::render holds a part of every message's "content". False if
-/// the template rejects it.
+/// True if the rendered text of a request contains some of every message's "content". False if the template rejects the
+/// request.
 bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
-/// Throws InputError if the template loses text of a conversation:
-/// - a content or a part of it, or thoughts;
+/// Throws InputError if the template drops any of these:
+/// - all or part of a content, or thoughts;
 /// - a call, its name or its arguments;
-/// - the name, description or parameters of a tool; variables.
+/// - the name, description or parameters of a tool, or variables.
 ///
-/// Templates omit earlier answers, above all their thoughts, on purpose. An answer counts as written if the template
-/// writes it when nothing follows. With `prompt` the text asks for an answer, and earlier answers are not checked. A
-/// conversation that the template rejects is not judged.
+/// Templates omit earlier answers, and above all their thoughts, on purpose. An answer therefore counts as written if
+/// the template writes it when nothing follows. If `prompt` is set, answers are not checked. If the template rejects
+/// the conversation, nothing is checked.
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                      bool prompt = false);
 
-/// True if the text of the conversation changes with a key of its messages. True if the template rejects it.
+/// True if the rendered text depends on a key of the messages, or if the template rejects the conversation.
 bool reads_key(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                const std::string& key);
 

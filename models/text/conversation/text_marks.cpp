@@ -20,11 +20,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view mark_begin = "zq", mark_end = "mark";  // a number between them
 constexpr std::size_t most_thoughts = 100;                        // that are marked in one text
 
-/// Tags behind which a template may cut a content in two.
+/// Tags after which a template may split a content.
 constexpr std::array<std::string_view, 7> thought_tags{"<think>", "<thinking>",           "<thought>",   "<reasoning>",
                                                        "[THINK]", "<|begin_of_thought|>", "<seed:think>"};
 
-/// The length of the tags that a text begins with, white space before each included; 0: none.
+/// The length of the tags with which a text begins, including white space before each. 0 if there are none.
 std::size_t opening_tags(std::string_view text) {
   for (std::size_t length = 0;;) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n", length);
@@ -35,7 +35,7 @@ std::size_t opening_tags(std::string_view text) {
   }
 }
 
-/// Returns the place where the text's closing tag begins, or the text's end if it has none.
+/// Returns the position of the text's closing tag, or the text's end if there is none.
 std::size_t closing_tag(std::string_view text) {
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   if (last == text.npos || (text[last] != '>' && text[last] != ']')) return text.size();
@@ -43,7 +43,7 @@ std::size_t closing_tag(std::string_view text) {
   return begin == text.npos || text[begin] == ' ' || text[begin] == '\n' ? text.size() : begin;
 }
 
-/// Returns the places of marks in a text. Thoughts that hold nothing need none.
+/// Returns the places of marks in a text. Empty thoughts need no mark.
 std::set<std::size_t> places_in(std::string_view text) {
   const std::size_t first = opening_tags(text);
   std::set<std::size_t> places{first, std::max(closing_tag(text), first)};
@@ -69,7 +69,7 @@ void TextMarks::mark_message(Json& message, std::size_t number) {
   for (std::size_t call = 0; call < functions.size(); ++call) mark_call(*functions[call], number, call);
 }
 
-/// Arguments that hold nothing need no mark.
+/// Empty arguments need no mark.
 void TextMarks::mark_call(Json& function, std::size_t number, std::size_t call) {
   const Mark mark{MarkedPart::call, number, call};
   bool marked = mark_name(function, mark);

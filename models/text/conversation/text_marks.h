@@ -1,5 +1,6 @@
 #pragma once
-// Marks: unique words, put into all text of a conversation to see which parts reach the result. No LibTorch.
+// Marks: unique words that are inserted into every text of a conversation, to see which parts reach the result. Does
+// not include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +10,7 @@
 
 namespace zero {
 
-/// The part of a request that a mark belongs to.
+/// The part of a request to which a mark belongs.
 enum class MarkedPart : std::uint8_t { content, thoughts, call, tool };
 
 struct Mark {
@@ -17,15 +18,15 @@ struct Mark {
   std::size_t number;       // of the message, or of the tool
   std::size_t call = 0;     // of the message's "tool_calls"
   const char* key = "";     // key in function_of() the call or the tool; "": the call itself
-  std::string word = {};    // in small letters
+  std::string word = {};    // in lower case
   std::string beside = {};  // the beginning of the text after it
 };
 
 class TextMarks {
  public:
-  /// Puts marks into a request for ConversationTemplate::render. They go to both ends of each content and thought,
-  /// inside of tags there. They go to the start of thoughts inside of a content, and into the name and the arguments of
-  /// each call. They also go into the name, the description and the parameters of each tool.
+  /// Inserts marks into a request for ConversationTemplate::render: at both ends of each content and thought (inside
+  /// any tags there), at the start of thoughts within a content, in the name and arguments of each call, and in the
+  /// name, description and parameters of each tool.
   explicit TextMarks(nlohmann::ordered_json& request);
 
   const std::vector<Mark>& all() const { return marks_; }

@@ -1,5 +1,6 @@
 #pragma once
-// Budget: the limits of one rendering. A template of an unknown model must not hang or fill the memory. No LibTorch.
+// Budget: the limits of one rendering. The template of an untrusted model must not hang or fill the memory. Does not
+// include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,9 +11,9 @@ namespace zero::jinja {
 struct Object;
 
 struct Limits {
-  std::int64_t operations = 20'000'000;         // expressions, statements and items; every 64 bytes of a string are one
-  int depth = 1000;                             // of nested expressions, statements and calls, in rendering
-  std::size_t output = std::size_t{64} << 20;   // bytes that statements write; in macros and blocks they count again
+  std::int64_t operations = 20'000'000;  // expressions, statements and items; every 64 bytes of a string count as one
+  int depth = 1000;                      // of nested expressions, statements and calls while rendering
+  std::size_t output = std::size_t{64} << 20;   // bytes that statements write; text of macros and blocks counts again
   std::size_t memory = std::size_t{256} << 20;  // bytes of all live values
 };
 
@@ -22,7 +23,7 @@ class Budget {
   Budget(const Budget&) = delete;
   ~Budget();
 
-  /// Each throws a TemplateError of kind bound that names the limit.
+  /// Each of these throws a TemplateError of kind `bound` that names the limit.
   void step(std::int64_t operations = 1) {
     if ((operations_ += operations) > limits_.operations) stop_operations();
   }
@@ -34,11 +35,11 @@ class Budget {
   }
   void give(std::size_t bytes) { memory_ -= bytes; }
 
-  /// Keeps a mutable object until the rendering ends, then empties it. Cycles of objects are freed, and long chains of
-  /// them do not end in deep recursion.
+  /// Keeps a mutable object until the rendering ends, and then empties it. Cycles of objects are thus freed, and long
+  /// chains of objects are freed without deep recursion.
   void keep(std::shared_ptr<Object> object) { kept_.push_back(std::move(object)); }
 
-  /// One level deeper while it lives.
+  /// Counts one level of nesting while it lives.
   class Level {
    public:
     explicit Level(Budget& budget) : budget_(budget) {

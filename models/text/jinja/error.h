@@ -1,5 +1,5 @@
 #pragma once
-// TemplateError: the reason why a template could not be read or rendered. No LibTorch.
+// TemplateError: why a template could not be read or rendered. Does not include LibTorch.
 #include <cstdint>
 #include <string>
 
@@ -12,12 +12,12 @@ class TemplateError : public InputError {
   enum class Kind : std::uint8_t {
     syntax,   // the template cannot be read
     raised,   // raise_exception: the template rejects the conversation
-    failed,   // also an error in jinja2: an undefined value is used, or types do not match
-    refused,  // features of jinja2 that this engine lacks
-    bound,    // time, depth, output or memory
+    failed,   // an error in jinja2 too: an undefined value is used, or types do not match
+    refused,  // a feature of jinja2 that this engine lacks
+    bound,    // a limit on time, depth, output or memory
   };
 
-  /// `message` without the place. what() adds the line, from 1, if it is known (not 0).
+  /// `message` does not contain the place. what() adds the line, counted from 1, unless it is unknown (0).
   TemplateError(Kind kind, const std::string& message, int line = 0)
       : InputError(line > 0 ? "line " + std::to_string(line) + " of the template: " + message : message),
         kind_(kind),
@@ -34,7 +34,7 @@ class TemplateError : public InputError {
   int line_;
 };
 
-/// For the user: who stopped, at which line, and why. A rejection's own words come last.
+/// Describes the error for the user: what happened, at which line, and why. The template's own message comes last.
 inline std::string described(const TemplateError& error) {
   static constexpr const char* what[] = {"cannot be read", "refuses the conversation", "fails",
                                          "needs what is not done here", "is stopped"};
@@ -42,7 +42,7 @@ inline std::string described(const TemplateError& error) {
   return std::string("the chat template ") + what[static_cast<int>(error.kind())] + line + ": " + error.message();
 }
 
-/// Throws the counterpart of a Python error: TypeError, ValueError, UndefinedError and the like.
+/// Throws what is an error in Python: TypeError, ValueError, UndefinedError and the like.
 [[noreturn]] inline void fail(const std::string& message) { throw TemplateError(TemplateError::Kind::failed, message); }
 
 /// Throws for a feature that this engine lacks.

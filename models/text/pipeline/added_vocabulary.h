@@ -1,6 +1,6 @@
 #pragma once
-// AddedVocabulary: the tokens added to a model's pieces, with the ids that Hugging Face's libraries give them, and
-// their places in a text. No LibTorch.
+// AddedVocabulary: the tokens added to a model's pieces, with the ids that Hugging Face's libraries assign. It also
+// finds these tokens in a text. Does not include LibTorch.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,21 +22,21 @@ class TokenModel;
 
 class AddedVocabulary {
  public:
-  /// Both outlive it. `normalizer` may be nullptr.
+  /// Both must outlive this object. `normalizer` may be nullptr.
   AddedVocabulary(const TokenModel& model, const Normalizer* normalizer) : model_(model), normalizer_(normalizer) {}
 
-  /// Ignores the tokens' `id`. The id is the model's if it has the text, and the known one for a repeated token (whose
-  /// new flags count). Otherwise it is the next free one after all (added_vocabulary.rs).
+  /// Ignores the tokens' own `id`. A token gets the model's id if the model has the text. A repeated token keeps its id
+  /// and gets the new flags. Any other token gets the next id after all others (added_vocabulary.rs).
   void add(const std::vector<AddedToken>& tokens);
-  /// Call it after the last add(). With `split_special` special tokens in a text count as text.
+  /// Call this after the last add(). If `split_special` is set, special tokens in a text count as ordinary text.
   void finish(bool split_special);
 
-  /// The text in parts. Parts between added tokens are normalised. With `aligned` they know their place in it.
-  /// `continued`: the text continues another one that was cut.
+  /// Splits the text. Parts between added tokens are normalised and, if `aligned`, record where they come from.
+  /// `continued` says that the text continues an earlier part of a longer text.
   Splits split(std::string_view text, bool aligned, bool continued) const;
 
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  /// The text for decoding. nullptr for an unknown id.
+  /// The text to which the id decodes. Returns nullptr for an unknown id.
   const std::string* written(std::int32_t id) const;
   bool is_special(const std::string& written) const { return special_.contains(written); }
   const std::vector<AddedToken>& tokens() const { return tokens_; }  // by id

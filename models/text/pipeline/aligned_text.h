@@ -1,6 +1,6 @@
 #pragma once
-// AlignedText: a text on its way through the pipeline and, on request, the place in the original of each of its bytes.
-// The rules of inherited places are those of Hugging Face tokenizers, tokenizer/normalizer.rs. No LibTorch.
+// AlignedText: a text in the pipeline and, on request, the position in the original text from which each byte comes.
+// Rewritten bytes inherit positions as in Hugging Face tokenizers (tokenizer/normalizer.rs). Does not include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Bytes [begin, end) of the original: one character of it.
+/// Bytes [begin, end) of the original text, which are one character.
 struct Origin {
   std::uint32_t begin = 0, end = 0;
 };
@@ -17,22 +17,22 @@ struct Origin {
 struct AlignedText {
   std::string text;
   bool aligned = false;
-  std::vector<Origin> origins;  // one per byte of the text if it is aligned, else none
+  std::vector<Origin> origins;  // one per byte if the text is aligned, otherwise empty
 
-  /// Assigns every byte the character that contains it. `offset` is the start of the text in the original.
+  /// Sets each byte's origin to the character that contains it. `offset` is where the text starts in the original.
   void align(std::size_t offset);
 };
 
 /// Rewrites a text from left to right.
 class TextRewriter {
  public:
-  /// `room`: the approximate number of bytes.
+  /// `room` is the approximate size of the result in bytes.
   TextRewriter(AlignedText& text, std::size_t room) : text_(text) {
     made_.reserve(room);
     if (text.aligned) origins_.reserve(room);
   }
 
-  /// Appends new bytes with the place of the old byte at `from`.
+  /// Appends new bytes with the origin of the old byte at `from`.
   void put(std::string_view bytes, std::size_t from) {
     made_ += bytes;
     if (!text_.aligned) return;
@@ -46,7 +46,7 @@ class TextRewriter {
     origins_.insert(origins_.end(), first, first + static_cast<std::ptrdiff_t>(end - begin));
   }
 
-  /// Replaces old bytes one by one by the output of `write(byte, out)`.
+  /// Replaces each old byte by the output of `write(byte, out)`.
   template <class Write>
   void transcribe(std::size_t begin, std::size_t end, const Write& write) {
     const std::string_view old = std::string_view(text_.text).substr(begin, end - begin);

@@ -1,6 +1,6 @@
 #pragma once
-// Component: one part of a tokenizer.json, read key by key. Keys that nobody requested are refused, since they would
-// change ids. For .cpp files only: it includes nlohmann-json. No LibTorch.
+// Component: one part of a tokenizer.json, read key by key. Unread keys are an error, since they could change ids.
+// Include this in .cpp files only, since it includes nlohmann-json. Does not include LibTorch.
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,14 +14,15 @@ class Pattern;
 
 class Component {
  public:
-  /// `path` is the file's, `name` that of the value inside: "normalizer". Throws InputError if it is not an object.
+  /// `path` is the file's path, and `name` the value's name in the file ("normalizer"). Throws InputError if the value
+  /// is not an object.
   Component(const nlohmann::json& value, std::string path, std::string name);
 
   /// "PATH: normalizer", the beginning of messages.
   std::string place() const { return path_ + ": " + name_; }
   const std::string& path() const { return path_; }
   std::string type();
-  bool has(const char* key) const;  // and it is not null
+  bool has(const char* key) const;  // and the value is not null
 
   /// Throws InputError if the key is missing or null, or its value has another type. T is bool, std::int64_t, double,
   /// std::string, std::vector<std::string>.
@@ -35,23 +36,23 @@ class Component {
     used_.insert(key);
     return json_value<T>(value_, key, std::move(otherwise), place());
   }
-  /// A string of one character, and a small number of at least zero.
+  /// Reads a string of one character, and a small non-negative integer.
   std::string character(const char* key);
   std::size_t count(const char* key);
 
-  const nlohmann::json& value(const char* key);  // throws if it is missing
+  const nlohmann::json& value(const char* key);  // throws if the key is missing
   std::string name_of(const char* key) const { return name_ + "." + key; }
   std::vector<Component> list(const char* key);
-  /// {"String": "..."} or {"Regex": "..."}.
+  /// Reads {"String": "..."} or {"Regex": "..."}.
   std::unique_ptr<const Pattern> pattern(const char* key);
 
   /// Accepts a key that does not affect ids.
   void pass_over(const char* key) { used_.insert(key); }
-  /// Throws InputError, beginning with `place`, if a step would make a text exceed 1 GiB, in bytes or ids.
+  /// Throws InputError, which begins with `place`, if a step would make a text larger than 1 GiB, in bytes or ids.
   static void require_room(std::size_t size, const std::string& place);
-  /// Throws InputError for a key that nobody requested. Call it last.
+  /// Throws InputError for a key that was not read. Call it last.
   void finish() const;
-  /// Throws InputError: the type is none of `known`.
+  /// Throws InputError, which says that the type is none of `known`.
   [[noreturn]] void refuse_type(std::string_view known);
   /// Throws InputError: PATH: NAME: "KEY" WHAT.
   [[noreturn]] void refuse(const char* key, std::string_view what) const;

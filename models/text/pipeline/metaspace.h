@@ -1,5 +1,5 @@
 #pragma once
-// Metaspace: a character that stands for a space in pre-tokenizers and decoders. No LibTorch.
+// Metaspace: a character that stands for a space in pre-tokenizers and decoders. Does not include LibTorch.
 #include <cstdint>
 #include <string>
 
@@ -15,7 +15,7 @@ struct Metaspace {
   bool split = true;
 };
 
-/// Also supports the older add_prefix_space. Throws InputError for an unknown value.
+/// Also accepts the older key add_prefix_space. Throws InputError for an unknown value.
 Metaspace read_metaspace(Component& component);
 
 }  // namespace zero

@@ -64,7 +64,7 @@ std::unique_ptr<const Normalizer> form(NormalForm form) {
   return function([form](NormalizedText& text) { normalize(form, text); });
 }
 
-/// Leaves out the characters that `drops` names.
+/// Removes the characters for which `drops` is true.
 template <class Drops>
 void filter(NormalizedText& text, const Drops& drops) {
   TextRewriter kept(text, text.text.size());
@@ -78,7 +78,7 @@ void filter(NormalizedText& text, const Drops& drops) {
   kept.finish();
 }
 
-/// Puts what `change` gives, a text, in place of every character.
+/// Replaces every character with the text that `change` returns.
 template <class Change>
 void map(NormalizedText& text, const Change& change) {
   TextRewriter result(text, text.text.size());

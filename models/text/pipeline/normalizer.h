@@ -1,5 +1,5 @@
 #pragma once
-// Normalizer: a tokenizer.json's changes to a text before it is divided. No LibTorch.
+// Normalizer: the changes that a tokenizer.json makes to a text before splitting it. Does not include LibTorch.
 #include <memory>
 
 #include "models/text/pipeline/aligned_text.h"
@@ -9,14 +9,14 @@ namespace zero {
 class Component;
 
 struct NormalizedText : AlignedText {
-  bool first = false;      // its beginning is still that of the whole text: Metaspace's "first" asks for that
-  bool continued = false;  // it continues another text that was cut: nothing is put in front of it
+  bool first = false;      // starts where the whole text starts; needed by Metaspace's "first"
+  bool continued = false;  // continues an earlier part of a longer text: nothing is prepended
 };
 
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual void apply(NormalizedText& text) const = 0;  // of valid UTF-8. Thread-safe
+  virtual void apply(NormalizedText& text) const = 0;  // the text is valid UTF-8; thread-safe
 };
 
 /// Throws InputError for an unknown type, field or value.

@@ -29,7 +29,7 @@ std::int32_t read_named_id(Component& component, const char* key) {
 
 bool is_space(char32_t code) { return code == U'\u0120' || is_white_space(code); }  // the space of the byte alphabet
 
-/// White space in front of a token's text and behind it, in characters.
+/// The amount of white space before and after a token's text, in characters.
 std::pair<std::size_t, std::size_t> spaces_of(std::string_view token) {
   std::size_t before = 0, behind = 0;
   bool begun = false;
@@ -50,8 +50,8 @@ void PostProcessor::add(Component component) {
   if (type == "Sequence") {
     for (Component& part : component.list("processors")) add(std::move(part));
   } else if (type == "TemplateProcessing" || type == "BertProcessing" || type == "RobertaProcessing") {
-    // To Hugging Face's library what a template put together is several texts, and the next one puts tokens around
-    // each.
+    // Hugging Face's library treats a template's output as several texts, and the next post-processor adds tokens
+    // around each.
     if (steps_) component.refuse("type", "must be ByteLevel behind another that puts tokens around a text");
     type == "TemplateProcessing" ? add_template(component) : add_pair(component);
   } else if (type != "ByteLevel") {

@@ -1,5 +1,5 @@
 #pragma once
-// PostProcessor: the special tokens that a tokenizer.json puts around the ids of a text. No LibTorch.
+// PostProcessor: adds a tokenizer.json's special tokens around the ids of a text. Does not include LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,24 +17,24 @@ class PostProcessor {
   /// Throws InputError for an unknown type, field or value.
   explicit PostProcessor(Component component);
 
-  /// Processes the ids of one text. Without `special` it applies only a template's rules for the text itself.
+  /// Processes the ids of one text. If `special` is not set, applies only a template's rules for the text itself.
   std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
 
-  /// Removes white space at the ends of tokens from their spans, which count code points, if the file asks for that
-  /// (pre_tokenizers/byte_level.rs). `written` are the tokens' texts.
+  /// If the file sets trim_offsets, removes white space at both ends of tokens from their spans, which are in code
+  /// points (pre_tokenizers/byte_level.rs). `written` holds the tokens' texts.
   void trim(const std::vector<std::string_view>& written, std::vector<TextSpan>& spans) const;
 
  private:
   struct Step {
     bool text = false;              // true: the ids of the text; false: `ids`
-    std::vector<std::int32_t> ids;  // these
+    std::vector<std::int32_t> ids;  // used if `text` is false
   };
   void add(Component component);
   void add_template(Component& component);
   void add_pair(Component& component);
 
-  std::optional<std::vector<Step>> steps_;  // nothing: the ids unchanged
-  std::vector<bool> trims_;                 // of spans, each with its add_prefix_space
+  std::optional<std::vector<Step>> steps_;  // not set: ids do not change
+  std::vector<bool> trims_;                 // one per trim of spans: its add_prefix_space
 };
 
 }  // namespace zero

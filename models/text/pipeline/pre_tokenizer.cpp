@@ -48,7 +48,7 @@ SplitBehavior behavior_of(Component& component, const std::string& name) {
   component.refuse("behavior", "must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-/// Makes every part that is still a text anew: `rewrite` puts what becomes of it.
+/// Rewrites every part that is not an added token: `rewrite` appends the result.
 template <class Rewrite>
 void rewrite_all(Splits& splits, std::size_t room, const Rewrite& rewrite) {
   TextRewriter out(splits, room);

@@ -1,5 +1,6 @@
 #pragma once
-// PreTokenizer: a tokenizer.json's division of a text into words, which go to the model one by one. No LibTorch.
+// PreTokenizer: splits a text into words, as a tokenizer.json says. The model encodes each word separately. Does not
+// include LibTorch.
 #include <memory>
 
 namespace zero {

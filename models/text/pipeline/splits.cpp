@@ -12,7 +12,7 @@ struct Stretch {
   bool match;
 };
 
-/// The whole text: matches and what lies between them.
+/// The whole text: matches and the text between them.
 void cover(std::string_view text, const std::vector<TextSpan>& matches, bool invert, std::vector<Stretch>& stretches) {
   std::size_t done = 0;
   for (const TextSpan& match : matches) {
@@ -23,7 +23,7 @@ void cover(std::string_view text, const std::vector<TextSpan>& matches, bool inv
   if (done != text.size()) stretches.push_back({done, text.size(), invert});
 }
 
-/// Joins neighbours where `joins(match, match of the one before)` says so, walking forward.
+/// Joins adjacent pieces from left to right if `joins(match, match of the previous piece)` is true.
 template <class Joins>
 void join(std::vector<Stretch>& stretches, const Joins& joins) {
   std::size_t kept = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Splits: a text on its way through the pipeline, in parts that go to the model one by one. No LibTorch.
+// Splits: a text in the pipeline, in parts that the model encodes separately. Does not include LibTorch.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,24 +15,24 @@ class Pattern;
 
 struct Split {
   std::size_t begin = 0, end = 0;  // in the text
-  std::int32_t id = -1;            // of an added token; -1: still a text
+  std::int32_t id = -1;            // of an added token; -1: text that is not yet encoded
   bool first = false;              // at the beginning of the whole text
 };
 
 struct Splits : AlignedText {
   std::vector<Split> parts;
-  std::vector<TextSpan> added;  // places of added tokens in the original, with the white space that they consume
+  std::vector<TextSpan> added;  // of added tokens in the original text, with the white space that they consume
 
   std::string_view of(const Split& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
   }
 };
 
-/// The treatment of a match and of the text between matches, by tokenizer.json's names.
+/// How to treat a match and the text between matches, with tokenizer.json's names.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Divides every part that is still a text. Empty parts vanish. With `invert` the text between matches counts as the
-/// matches.
+/// Divides every part that is not yet an added token. Empty parts are dropped. If `invert` is set, the text between
+/// matches counts as the matches.
 void divide(Splits& splits, const Pattern& pattern, SplitBehavior behavior, bool invert = false);
 
 }  // namespace zero

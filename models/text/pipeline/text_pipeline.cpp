@@ -22,7 +22,7 @@ namespace {
 
 constexpr JsonLimits file_limits{.bytes = 256 << 20};
 
-/// Caches of words for as many threads as encode at once.
+/// Word caches, one for each thread that is encoding.
 class Caches {
  public:
   std::unique_ptr<WordCache> take() {
@@ -54,14 +54,14 @@ void clean_up(std::string& text) {
   for (const char* what : {" n't", " 'm", " 's", " 've", " 're"}) replace_all(text, what, what + 1);
 }
 
-/// Returns the place of a part's token in the original.
+/// Returns the position of a part's token in the original text.
 TextSpan origin_of(const Splits& splits, const Split& part, const WordToken& token) {
   const std::size_t last = part.end - 1, begin = std::min(part.begin + token.begin, last),
                     end = std::clamp(part.begin + token.end, begin + 1, part.end);
   return {splits.origins[begin].begin, splits.origins[end - 1].end};
 }
 
-/// Bytes at the end of a text that begin a character and do not end it.
+/// The number of bytes at the end of a text that begin a character but do not complete it.
 std::size_t cut_character(std::string_view text) {
   std::size_t held = 0;
   while (held < text.size() && utf8_continues(text[text.size() - 1 - held])) ++held;
@@ -69,7 +69,7 @@ std::size_t cut_character(std::string_view text) {
   return utf8_length(static_cast<unsigned char>(text[text.size() - 1 - held])) > held + 1 ? held + 1 : 0;
 }
 
-/// Spans of bytes, which hold whole characters, as spans of code points.
+/// Converts byte spans, which cover whole characters, to spans of code points.
 std::vector<TextSpan> in_characters(std::string_view text, std::vector<TextSpan> spans) {
   std::vector<std::uint32_t> before(text.size() + 1);  // characters that begin before a byte
   for (std::size_t at = 0; at < text.size(); ++at) before[at + 1] = before[at] + (utf8_continues(text[at]) ? 0 : 1);
@@ -131,7 +131,7 @@ void TextPipeline::State::read(const std::string& path) {
   const nlohmann::json content = parse_json(source, path, file_limits);
   Component file(content, path, "the file");
   if (file.get<std::string>("version", "1.0") != "1.0") file.refuse("version", "must be 1.0");
-  // transformers sets both anew for every text
+  // transformers sets both again for every text
   for (const char* key : {"truncation", "padding"}) file.pass_over(key);
   const auto part = [&](const char* key) { return Component(file.value(key), path, key); };
   if (file.has("normalizer")) normalizer = make_normalizer(part("normalizer"));
@@ -234,7 +234,7 @@ std::vector<std::int32_t> TextPipeline::encode_part(std::string_view text, bool 
   return state_->encode(text, inside);
 }
 
-/// Whether a cut changes no id of the characters that are at most `reach` bytes away.
+/// True if a cut does not change the ids of characters up to `reach` bytes away.
 bool TextPipeline::State::can_cut(std::string_view text, std::size_t at, std::size_t reach) const {
   std::size_t begin = at - std::min(at, reach), end = std::min(text.size(), at + reach);
   while (begin < at && utf8_continues(text[begin])) ++begin;

@@ -1,7 +1,7 @@
 #pragma once
-// TextPipeline: text to ids and back by a tokenizer.json, step by step: added tokens, normalizer, pre-tokenizer, model,
-// post-processor, decoder. The rules are those of Hugging Face's tokenizers 0.23 as transformers 5 calls them. No model
-// is recognised by its name. No LibTorch.
+// TextPipeline: converts text to ids and back as a tokenizer.json says. The steps are added tokens, normalizer,
+// pre-tokenizer, model, post-processor and decoder. They behave like Hugging Face's tokenizers 0.23 as called by
+// transformers 5. There are no special cases for particular models. Does not include LibTorch.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -19,7 +19,7 @@ class TextPipeline {
  public:
   /// Reads tokenizer.json. If the folder has a tokenizer_config.json, it also reads its special tokens by name (and
   /// adds those that tokenizer.json lacks), split_special_tokens and clean_up_tokenization_spaces. Throws InputError
-  /// with the file and the fault, or the unknown part that would change ids.
+  /// with the file and what is wrong, or with the unknown part that could change ids.
   static TextPipeline load(const std::filesystem::path& folder);
   TextPipeline(TextPipeline&&) noexcept;
   TextPipeline& operator=(TextPipeline&&) noexcept;
@@ -29,37 +29,37 @@ class TextPipeline {
   /// recognised. Thread-safe.
   std::vector<std::int32_t> encode(std::string_view text, bool special) const;
 
-  /// The model's ids of a text, before the post-processor. `inside`: the text continues another one that was cut at
-  /// next_cut(). Thread-safe.
+  /// Returns the model's ids for a text, without the post-processor. `inside` says that the text continues another one
+  /// that was cut at next_cut(). Thread-safe.
   std::vector<std::int32_t> encode_part(std::string_view text, bool inside) const;
 
-  /// The post-processor's result for the ids of a text: encode() is surrounded(encode_part()).
+  /// Applies the post-processor to the ids of a text: encode() is surrounded(encode_part()).
   std::vector<std::int32_t> surrounded(std::vector<std::int32_t> ids, bool special) const;
 
-  /// The first place from `from` on, between a word and white space, where a text can be cut. The ids around it, of
-  /// some hundred bytes and then of 8 KiB on both sides, are the same with a cut there. The text's end if there is
-  /// none.
+  /// Returns the first position at or after `from`, between a word and white space, where a text can be cut. The cut
+  /// must not change the ids around it, tried with a few hundred bytes and then with 8 KiB on both sides. Returns the
+  /// text's end if there is no such position.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
-  /// The ids of encode() without special tokens, and their places in the text. Thread-safe.
+  /// Returns the ids of encode() without special tokens, and their positions in the text. Thread-safe.
   LocatedIds locate(std::string_view text) const;
 
-  /// An unknown id decodes to nothing. With `skip_special` special tokens decode to nothing too. Invalid UTF-8 becomes
-  /// U+FFFD. Thread-safe.
+  /// Decodes ids. An unknown id decodes to nothing. If `skip_special` is set, so do special tokens. Invalid UTF-8
+  /// becomes U+FFFD. Thread-safe.
   std::string decode(const std::vector<std::int32_t>& ids, bool skip_special) const;
 
-  std::int64_t vocab_size() const;                    // above the largest id
+  std::int64_t vocab_size() const;                    // one more than the largest id
   const std::string* written(std::int32_t id) const;  // the token's text; nullptr for an unknown id
   const std::vector<std::int32_t>& opening() const;   // the post-processor's ids before a text
-  const std::vector<std::int32_t>& closing() const;   // and after it
+  const std::vector<std::int32_t>& closing() const;   // the post-processor's ids after a text
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  const std::vector<AddedToken>& added_tokens() const;  // by id
+  const std::vector<AddedToken>& added_tokens() const;  // ordered by id
   std::optional<std::int32_t> bos() const;              // of tokenizer_config.json
   std::optional<std::int32_t> eos() const;
-  /// The text of BOS or EOS if only tokenizer_config.json knows it, without an id. transformers then invents one.
+  /// The text of BOS or EOS if only tokenizer_config.json names it and it has no id. transformers then invents an id.
   const std::optional<std::string>& invented_mark() const;
 
-  /// 64 bits over tokenizer.json and split_special_tokens.
+  /// A 64-bit hash of tokenizer.json and split_special_tokens.
   std::uint64_t hash() const;
 
  private:

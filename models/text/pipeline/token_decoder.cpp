@@ -45,7 +45,7 @@ std::string joined(const Pieces& pieces) {
   return whole;
 }
 
-/// A piece that is not written in the byte alphabet, as added tokens are not, stands for its own bytes.
+/// A piece that is not in the byte alphabet, such as an added token, stands for its own bytes.
 void byte_level(Pieces& pieces) {
   std::string bytes;
   for (const std::string& piece : pieces) {
@@ -104,7 +104,7 @@ std::unique_ptr<const TokenDecoder> strip(Component& component) {
   });
 }
 
-/// The space that was put in front is dropped from the first piece, with all others that stand in it.
+/// The space that encoding prepended is removed from the first piece, together with all other spaces in that piece.
 std::unique_ptr<const TokenDecoder> metaspace(Component& component) {
   const Metaspace form = read_metaspace(component);
   return function([=](Pieces& pieces) {

@@ -1,6 +1,6 @@
 #pragma once
-// Launchers of NF4's kernels (offload/quantized/nf4.h, offload/quantized/nf4_scales.h). Includes neither LibTorch nor
-// CUDA's headers; a stream is a cudaStream_t.
+// Launches NF4's kernels (offload/quantized/nf4.h, offload/quantized/nf4_scales.h). This header includes neither
+// LibTorch nor CUDA's headers. A stream is a cudaStream_t.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -10,12 +10,12 @@ namespace zero::cuda {
 /// Tables in device memory.
 struct Nf4Tables {
   const float* codes;    // [16], the code book
-  const float* middles;  // [15], between neighbours
-  const float* map;      // [256], of quantised scales
+  const float* middles;  // [15], midpoints between adjacent codes
+  const float* map;      // [256], the values of quantised scales
 };
 
 struct Nf4EncodeJob {
-  const float* values;  // [64 blocks], on 16 bytes
+  const float* values;  // [64 blocks], 16-byte aligned
   std::uint8_t* codes;  // [32 blocks]
   float* largest;       // [blocks]
   std::int64_t blocks;
@@ -23,14 +23,14 @@ struct Nf4EncodeJob {
 };
 void nf4_encode(const Nf4EncodeJob& job, void* stream);
 
-/// Consecutive blocks of one kind, decoded together. Places count from the start of the bytes.
+/// Consecutive blocks of one kind, decoded together. Offsets count from the start of `bytes`.
 struct Nf4Run {
-  std::int64_t first = 0;  // block of the output; runs follow each other without a gap
-  // place of the codes, [32 blocks] on 8 bytes; or of elements of the output's type, on 16 bytes
+  std::int64_t first = 0;  // first block of the output; runs follow each other without gaps
+  // offset of the codes, [32 blocks], a multiple of 8; or of elements of the output's type, a multiple of 16
   std::int64_t values = 0;
-  std::int64_t scales = -1;  // place of the blocks' largest values, [blocks] floats, or, with headers, of their codes,
-                             // [blocks]; -1: elements
-  // place of the largest and the mean of each group of 256 blocks; -1: scales are not quantised
+  std::int64_t scales = -1;  // offset of the blocks' largest values: [blocks] floats, or with headers their codes,
+                             // [blocks] bytes; -1: elements, not codes
+  // offset of each group's largest value and mean (256 blocks); -1: scales are not quantised
   std::int64_t headers = -1;
   std::int64_t skipped = 0;  // blocks of the first group that lie before the first block
 };
@@ -41,10 +41,10 @@ struct Nf4DecodeJob {
   const std::uint8_t* bytes;
   std::int64_t blocks;  // of all runs
   Nf4Tables tables;
-  void* out;  // [64 blocks], on 16 bytes
+  void* out;  // [64 blocks], 16-byte aligned
   Number type;
 };
-/// One launch for any number of runs.
+/// Decodes any number of runs in one launch.
 void nf4_decode(const Nf4DecodeJob& job, void* stream);
 
 }  // namespace zero::cuda

@@ -77,7 +77,7 @@ class TokenizerJson {
             {"merges", *merges}};
   }
 
-  /// BOS before and EOS after a text, if the file or its rule asks for them.
+  /// Adds BOS before and EOS after a text if the file or its rule says so.
   json edges() const {
     json single = json::array(), known = json::object();
     const auto put = [&](const char* name, bool otherwise) {

@@ -1,5 +1,5 @@
 #pragma once
-// The tokenizer of a GGUF file, as the files of a model directory. No LibTorch.
+// The tokenizer of a GGUF file, as the files of a model directory. Does not include LibTorch.
 #include <map>
 #include <string>
 
@@ -7,18 +7,19 @@
 
 namespace zero {
 
-/// Returns the reason if the file's tokenizer is not available; empty if it is. There may be no tokenizer, or one whose
-/// kind (tokenizer.ggml.model) is neither SentencePiece's "llama" nor the byte merges "gpt2". Or "gpt2" may have an
-/// unknown rule for words.
+/// Returns an empty text if the file's tokenizer is supported, and otherwise the reason. The file may have no
+/// tokenizer, or one whose kind (tokenizer.ggml.model) is neither SentencePiece's "llama" nor byte-level "gpt2". A
+/// "gpt2" tokenizer may split words by an unknown rule.
 std::string why_no_tokenizer(const GgufFile& file);
 
-/// The tokenizer files by name. They are tokenizer.model with its pieces, scores and types, or tokenizer.json
-/// (gguf_byte_pairs.h), and tokenizer_config.json with the named tokens and the chat template. Throws InputError if the
-/// file's lists do not match.
+/// Returns the contents of the tokenizer files by name: tokenizer.model or tokenizer.json (gguf_byte_pairs.h), and
+/// tokenizer_config.json with the named tokens and the chat template. Throws InputError if the file's lists do not
+/// match.
 std::map<std::string, std::string> gguf_tokenizer_files(const GgufFile& file);
 
-/// A folder with these files: the user's own, under the directory for temporary files, named by their content. It is
-/// created if missing, and stays. Empty if why_no_tokenizer() is not.
+/// Returns a folder with these files, which only this user can write. It lies in the directory for temporary files and
+/// is named by the files' contents. The folder is created if it is missing, and is not removed. Returns an empty path
+/// if why_no_tokenizer() gives a reason.
 std::string gguf_tokenizer_folder(const GgufFile& file);
 
 }  // namespace zero

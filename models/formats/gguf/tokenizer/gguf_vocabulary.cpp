@@ -64,7 +64,7 @@ void add_padding(GgufVocabulary& vocabulary, std::int64_t id) {
   add(vocabulary, text("[PAD", id, "]"), score_of_padding, unused);
 }
 
-/// Removes tokens without a row in the model if texts can do without them.
+/// Removes tokens that have no row in the model if text can be encoded without them.
 template <class CanGo>
 void leave_out(const std::string& path, const Tokenizer& tokenizer, std::int64_t vocab_size, const CanGo& can_go) {
   for (std::int64_t id = vocab_size; id < tokenizer.vocab_size(); ++id) {

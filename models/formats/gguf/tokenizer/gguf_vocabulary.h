@@ -1,5 +1,5 @@
 #pragma once
-// The tokens of a tokenizer in the form of GGUF files, one for each row of a model. No LibTorch.
+// A tokenizer's tokens as GGUF files store them, one per row of the model's embedding. Does not include LibTorch.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,13 +15,13 @@ struct GgufVocabulary {
   std::vector<std::int32_t> types;
 };
 
-/// Reads a tokenizer.model and its folder. `path` is as in Tokenizer::load. Rows of the model without a token get
-/// names. Throws InputError if the model has fewer rows than the tokenizer pieces.
+/// Reads a tokenizer.model and its folder. `path` is as in Tokenizer::load. Rows without a token get made-up names.
+/// Throws InputError if the model has fewer rows than the tokenizer has pieces.
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size);
 
 struct PipelineForm;
 
-/// The same for a tokenizer.json of this form.
+/// The same for a tokenizer.json that has this form.
 GgufVocabulary gguf_vocabulary(const Tokenizer& tokenizer, const PipelineForm& form, std::int64_t vocab_size);
 
 }  // namespace zero

@@ -102,7 +102,7 @@ class FormReader {
       if (replaced) return;
       refuse("no pre_tokenizer, and no normalizer that marks spaces", "llama.cpp marks them");
     }
-    // it finds no space any more
+    // it no longer finds a space
     if (replaced && pre.value("type", json()) == "Split" && pre.value("pattern", json()) == json{{"String", " "}})
       return;
     if (replaced || pre.value("type", json()) != "Metaspace")

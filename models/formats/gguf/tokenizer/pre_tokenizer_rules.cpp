@@ -13,7 +13,7 @@ constexpr const char* bytes = "bytes";
 const std::string word_step = "words ";
 
 // The word patterns of GPT-2; of cl100k (also Llama 3); of Qwen 2, with single digits; of Tekken and o200k. The last
-// two also cut between lower and upper case.
+// two also split between lower and upper case.
 constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr const char* cl100k =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";

@@ -1,6 +1,6 @@
 #pragma once
-// GgufTokenizerKeys: a tokenizer in the keys tokenizer.ggml.* and tokenizer.chat_template of a GGUF file. With them
-// llama.cpp encodes and decodes text as the tokenizer here does, and chats. No LibTorch.
+// GgufTokenizerKeys: a tokenizer as the keys tokenizer.ggml.* and tokenizer.chat_template of a GGUF file. With these
+// keys llama.cpp encodes, decodes and formats chats like the tokenizer in this project. Does not include LibTorch.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,14 +17,14 @@ namespace zero {
 
 class GgufTokenizerKeys {
  public:
-  /// Has no keys if the source has no tokenizer. Throws InputError if Tokenizer::load refuses, if tokenizer and model
-  /// do not belong together, and for a tokenizer that llama.cpp would execute differently (pipeline_form.h).
+  /// There are no keys if the source has no tokenizer. Throws InputError if Tokenizer::load does, if the tokenizer does
+  /// not match the model, or if llama.cpp would encode differently (pipeline_form.h).
   GgufTokenizerKeys(const TokenizerSource& source, const ModelConfig& config);
 
   void add_to(GgufMetadata& metadata) const;
 
-  /// The required model name of the file. In llama.cpp special tokens consume the white space after them if
-  /// general.name contains "phi-3" or "phi3", and otherwise not. Empty means that no name works.
+  /// The general.name that the file must have. In llama.cpp special tokens consume the white space after them only if
+  /// general.name contains "phi-3" or "phi3". Returns an empty text if no name works.
   std::string model_name(const std::string& wanted) const;
 
  private:

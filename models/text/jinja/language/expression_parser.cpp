@@ -51,7 +51,7 @@ Expression* parse_sum(TokenStream& tokens) {
   return parse_chain(tokens, {"+", "-"}, [&] { return parse_concatenation(tokens); });
 }
 
-/// The comparison that begins here, read; empty where there is none.
+/// Reads the comparison operator that begins here. Returns an empty text if there is none.
 std::string comparison(TokenStream& tokens) {
   for (const std::string_view symbol : {"==", "!=", "<", "<=", ">", ">="})
     if (tokens.skip_symbol(symbol)) return std::string(symbol);

@@ -49,7 +49,7 @@ class Lexer {
 
   void add(Token::Kind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
 
-  /// Goes on to `end`, counting lines.
+  /// Moves to `end` and counts lines.
   void pass(std::size_t end) {
     line_ += static_cast<int>(std::count(rest_.begin() + static_cast<std::ptrdiff_t>(at_),
                                          rest_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
@@ -60,7 +60,7 @@ class Lexer {
   bool here(std::string_view text) const { return rest_.substr(at_).starts_with(text); }
   std::size_t after_space(std::size_t at) const { return rest_.size() - strip_front(rest_.substr(at)).size(); }
 
-  /// Text up to the next tag, and what opens it.
+  /// Reads the text up to the next tag, and the tag's opening.
   void root() {
     std::size_t open = at_;
     for (;; ++open) {
@@ -86,7 +86,7 @@ class Lexer {
     pass(end);
   }
 
-  /// The text before a tag, without what its sign or lstrip_blocks takes.
+  /// The text before a tag, without the blanks that the tag's sign or lstrip_blocks strips.
   void text_before(std::size_t open, char kind, char sign) {
     std::string_view piece = rest_.substr(at_, open - at_);
     if (sign == '-') {
@@ -101,7 +101,8 @@ class Lexer {
     pass(open);
   }
 
-  /// Behind "-%}", "+%}" or "%}" at `at`, with the blanks that it takes; npos where there is none.
+  /// Returns the position after "-%}", "+%}" or "%}" at `at` and the blanks that it strips. Returns npos if there is
+  /// none.
   std::size_t block_close(std::size_t at, std::string_view mark) const {
     const std::string_view text = rest_.substr(at);
     if (text.starts_with('-') && text.substr(1).starts_with(mark)) return after_space(at + 1 + mark.size());

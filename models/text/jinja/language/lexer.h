@@ -1,6 +1,6 @@
 #pragma once
-// The tokens of a template. They equal those of jinja2 3.1's lexer with trim_blocks and lstrip_blocks, which
-// transformers sets. No LibTorch.
+// The tokens of a template. They are those of jinja2 3.1's lexer with trim_blocks and lstrip_blocks, which transformers
+// sets. Does not include LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,10 +24,10 @@ struct Token {
   };
   Kind kind = Kind::end;
   int line = 1;
-  std::string text;  // of strings with escapes resolved; of numbers without underscores
+  std::string text;  // for strings, escapes are resolved; for numbers, underscores are removed
 };
 
-/// Throws TemplateError of kind syntax, with the line. `source` is valid UTF-8.
+/// Splits a template into tokens. `source` must be valid UTF-8. Throws TemplateError of kind `syntax` with the line.
 std::vector<Token> tokenize(std::string_view source);
 
 }  // namespace zero::jinja

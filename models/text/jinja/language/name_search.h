@@ -1,6 +1,6 @@
 #pragma once
-// Whether statements use a name before they set it themselves. jinja2 asks this for `loop`, `caller`, `varargs` and
-// `kwargs`. No LibTorch.
+// Finds out if statements use a name before they set it. jinja2 needs to know this for `loop`, `caller`, `varargs` and
+// `kwargs`. Does not include LibTorch.
 #include <string_view>
 
 #include "models/text/jinja/language/syntax.h"

@@ -17,7 +17,8 @@ class Parser {
  public:
   explicit Parser(TokenStream& tokens) : tokens_(tokens) {}
 
-  /// Until one of the statements of `ends`, whose name is then the token at hand, or the end of the template.
+  /// Parses up to one of the statements in `ends`, whose name is then the current token, or up to the end of the
+  /// template.
   Block parse_block(const Names& ends) {
     const TokenStream::Level level(tokens_);
     Block block;
@@ -59,7 +60,7 @@ class Parser {
     return &statement;
   }
 
-  /// The body behind a statement's head.
+  /// Parses the body that follows a statement's head.
   Block body(const Names& ends) {
     tokens_.skip_symbol(":");
     tokens_.expect(Token::Kind::block_end, "end of statement block");
@@ -211,7 +212,7 @@ class Parser {
     return statement;
   }
 
-  /// Texts are never escaped here: a block that says so is its body, one that wants it is refused.
+  /// This engine never escapes text: autoescape false is just its body, and autoescape true is rejected.
   Statement* parse_autoescape() {
     Statement* statement = make(Kind::scope);
     tokens_.next();

@@ -19,7 +19,7 @@ struct Room {
   int slots = 0;
 };
 
-/// The names of one scope, as far as they have been seen. Copies for the branches of a condition share their slots.
+/// The names of one scope that have been seen so far. Copies for the branches of a condition share their slots.
 class Scope {
  public:
   Scope(const Scope* parent, Room* room)
@@ -52,7 +52,7 @@ class Scope {
     return define(name, {});
   }
 
-  /// Names that the branches of a condition set may be set afterwards. Until then such a name has its outer meaning.
+  /// Names that the branches of a condition set may be set afterwards. Until then the name has its outer meaning.
   void join(const std::vector<Scope>& branches) {
     std::set<std::string> set_in_some;
     for (const Scope& branch : branches) set_in_some.insert(branch.set_.begin(), branch.set_.end());
@@ -96,7 +96,7 @@ class Scope {
   std::set<std::string> set_;
 };
 
-/// First look: which names a scope uses and sets. Scopes inside are looked at when they are entered.
+/// First pass: finds the names that a scope uses and sets. Inner scopes are analysed when they are entered.
 void see(Scope& scope, const Block& block);
 
 void see(Scope& scope, const Expression* expression) {
@@ -163,7 +163,7 @@ void see(Scope& scope, const Block& block) {
   for (const Statement* statement : block) see(scope, *statement);
 }
 
-/// Second look: gives every name its slot.
+/// Second pass: assigns a slot to every name.
 class Resolver {
  public:
   struct Where {

@@ -1,5 +1,5 @@
 #pragma once
-// The tree of a template. No LibTorch.
+// The syntax tree of a template. Does not include LibTorch.
 #include <cstdint>
 #include <deque>
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace zero::jinja {
 
-/// A variable: number `index` of the function at `depth` (0: the template itself, more: macros in it).
+/// A variable: number `index` of the function at `depth`. Depth 0 is the template itself; macros are deeper.
 struct Slot {
   int depth = 0;
   int index = 0;
@@ -20,7 +20,7 @@ struct Slot {
 struct Expression;
 using Expressions = std::vector<Expression*>;
 
-/// The contents of the brackets of a call, a filter or a test.
+/// The arguments of a call, a filter or a test.
 struct CallArguments {
   Expressions positional;
   std::vector<std::pair<std::string, Expression*>> named;
@@ -37,9 +37,9 @@ struct Expression {
     dict,       // operands: key, value, key, ...
     attribute,  // operands[0].name
     item,       // operands[0][operands[1]]
-    slice,      // operands[0][operands[1]:operands[2]:operands[3]]; nullptr if left out
+    slice,      // operands[0][operands[1]:operands[2]:operands[3]]; nullptr if omitted
     call,       // operands[0](arguments)
-    filter,     // operands[0] | name(arguments); operands[0] is nullptr for a block's content
+    filter,     // operands[0] | name(arguments); operands[0] is nullptr in a filter block
     test,       // operands[0] is name(arguments)
     negate,
     plus,
@@ -54,7 +54,7 @@ struct Expression {
   Kind kind = Kind::constant;
   int line = 0;
   int depth = 1;
-  bool tolerant = false;  // an unknown filter or test fails only when it is reached
+  bool tolerant = false;  // an unknown filter or test fails only when it runs
   std::string name;
   Slot slot;
   Value value;
@@ -68,9 +68,9 @@ struct Target {
   enum class Kind : std::uint8_t { name, attribute, tuple };
   Kind kind = Kind::name;
   int line = 0;
-  std::string name, attribute;  // attribute: of a namespace, if the target is one
+  std::string name, attribute;  // attribute: a namespace's, if the target is an attribute
   Slot slot;
-  Slot test_slot;  // of a for statement's target, in its `if`
+  Slot test_slot;  // of a for statement's target within its `if`
   std::vector<Target> parts;
 };
 
@@ -79,8 +79,8 @@ struct Load {
   enum class Kind : std::uint8_t { none, resolve, alias, missing };
   Kind kind = Kind::none;
   Slot slot;
-  Slot outer;        // alias: the variable with its first value
-  std::string name;  // resolve: among the caller's names and the global functions
+  Slot outer;        // alias: the variable that has the initial value
+  std::string name;  // resolve: looked up among the caller's names and the global functions
 };
 
 struct Statement;
@@ -92,7 +92,7 @@ struct Function {
   std::vector<Target> parameters;
   Expressions defaults;  // of the last parameters
   Block body;
-  int depth = 0;  // its slots' depth
+  int depth = 0;  // the depth of its slots
   int slots = 0;
   std::vector<Load> loads;
   bool takes_caller = false, takes_named = false, takes_more = false;
@@ -112,7 +112,7 @@ struct Statement {
     generation,    // function: the assistant's text
     filter,        // expression over body
     with,          // targets = values: body
-    scope,         // body: autoescape
+    scope,         // body of an autoescape block
     break_loop,
     continue_loop,
   };
@@ -127,7 +127,7 @@ struct Statement {
   std::vector<std::pair<Expression*, Block>> branches;
   Expression* test = nullptr;
   bool recursive = false;
-  Function function;  // of recursive loops, too: the depth and the slots
+  Function function;  // for recursive loops too: depth and slots
   Slot loop;          // the variable "loop"
   bool uses_loop = false;
   std::vector<Load> loads, other_loads, test_loads;
@@ -142,7 +142,7 @@ struct Syntax {
   int slots = 0;
   std::vector<Load> loads;
   bool has_generation = false;
-  Words names, strings;  // of all expressions; strings by their parts between dots, too
+  Words names, strings;  // in all expressions; strings are also split at dots
 };
 
 }  // namespace zero::jinja

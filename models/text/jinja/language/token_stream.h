@@ -1,5 +1,6 @@
 #pragma once
-// TokenStream: a template's tokens at a parser's position, and the nodes that it makes. No LibTorch.
+// TokenStream: a template's tokens, the parser's position, and the nodes that the parser makes. Does not include
+// LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +28,11 @@ class TokenStream {
   [[noreturn]] void fail(const std::string& message, int line = 0) const;
   [[noreturn]] void unexpected(std::string_view expected) const;
 
-  /// Makes a node over `operands`, no deeper than parsers and interpreters may recurse.
+  /// Makes a node with these operands. Fails if the tree becomes deeper than the interpreter may recurse.
   Expression* make(Expression::Kind kind, int line, Expressions operands, std::string name = "");
   void measure(Expression& expression) const;
 
-  /// One level of recursion while it lives.
+  /// Counts one level of recursion while it lives.
   class Level {
    public:
     explicit Level(TokenStream& stream);

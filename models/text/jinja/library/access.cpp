@@ -22,7 +22,7 @@ Value nothing(Runtime& runtime, const Value& subject, const Value& key) {
                                              " has no element ", repr(key)));
 }
 
-/// Item of a list, tuple, range or string; missing where there is none.
+/// An item of a list, tuple, range or string. Returns a missing value if there is none.
 Value element(Runtime& runtime, const Value& subject, std::int64_t index) {
   const bool is_text = subject.is(Kind::string);
   const auto length = static_cast<std::int64_t>(is_text ? subject.text().length : subject.items().size());
@@ -60,7 +60,7 @@ std::optional<std::int64_t> bound(const Value& value) {
   return value.integer();
 }
 
-/// The places that begin:end:step names, as Python adjusts them.
+/// The indices that begin:end:step selects, adjusted as in Python.
 std::vector<std::size_t> places(Runtime& runtime, std::int64_t length, const Value& begin, const Value& end,
                                 const Value& step) {
   const std::int64_t stride = bound(step).value_or(1);

@@ -1,5 +1,5 @@
 #pragma once
-// Arguments of a function by the names of its parameters. No LibTorch.
+// Given: a function's arguments by parameter name. Does not include LibTorch.
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -12,11 +12,12 @@ namespace zero::jinja {
 
 class Given {
  public:
-  /// Fails for arguments that are unknown, too many, given twice, or missing from the first `required`.
+  /// Fails if an argument is unknown or given twice, if there are too many, or if one of the first `required` is
+  /// missing.
   Given(std::string_view function, const Arguments& arguments, std::initializer_list<std::string_view> names,
         std::size_t required = 0);
 
-  /// nullptr if it was not given.
+  /// Returns nullptr if the argument was not given.
   const Value* operator[](std::size_t place) const { return values_[place]; }
   Value value(std::size_t place, Value otherwise) const {
     return values_[place] ? *values_[place] : std::move(otherwise);
@@ -24,7 +25,7 @@ class Given {
   bool has(std::size_t place) const { return values_[place] && !values_[place]->is(Kind::none); }
   bool flag(std::size_t place, bool otherwise) const;
   std::int64_t whole(std::size_t place, std::int64_t otherwise) const;
-  /// A string. Fails for other values.
+  /// The argument as a string. Fails for any other value.
   std::string_view string(std::size_t place, std::string_view otherwise) const;
 
  private:
@@ -32,7 +33,7 @@ class Given {
   std::vector<const Value*> values_;
 };
 
-/// Fails for keyword arguments.
+/// Fails if there are keyword arguments.
 void refuse_named(std::string_view function, const Arguments& arguments);
 
 }  // namespace zero::jinja

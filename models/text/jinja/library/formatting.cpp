@@ -150,7 +150,7 @@ class PercentFormat {
     return formatted(budget_, Value::real(value.real()), spec);
   }
 
-  /// Whole numbers, whose precision is a least number of digits.
+  /// Formats integers, for which the precision is the minimum number of digits.
   std::string whole(const Value& value, FormatSpec spec) {
     std::int64_t number = value.integer();
     if (value.is(Kind::real)) {

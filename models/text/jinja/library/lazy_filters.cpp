@@ -12,7 +12,7 @@
 namespace zero::jinja {
 namespace {
 
-/// Gives what a function gives, until that gives nothing.
+/// Yields a function's results until the function returns nothing.
 struct Lazy : Generator {
   Lazy(Budget* budget, const Value& source, std::function<std::optional<Value>()> step)
       : Generator(budget, source), step(std::move(step)) {}
@@ -39,7 +39,7 @@ Value lazy(Runtime& runtime, const Value& source, const Arguments& arguments,
   return Value(Kind::generator, std::move(made));
 }
 
-/// An iterator that begins when it is first asked, as Python's generators do.
+/// An iterator that starts at the first request, like Python's generators.
 class LateIterator {
  public:
   explicit LateIterator(Value source) : source_(std::move(source)) {}

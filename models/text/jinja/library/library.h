@@ -1,6 +1,6 @@
 #pragma once
-// Filters, tests, global functions and methods: those of jinja2 3.1 and Python's str, list and dict that the sandbox
-// allows. No LibTorch.
+// Filters, tests, global functions and methods: those of jinja2 3.1, and those of Python's str, list and dict that the
+// sandbox allows. Does not include LibTorch.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ struct Runtime {
 struct Callable : Object {
   using Object::Object;
   virtual Value call(Runtime& runtime, const Arguments& arguments) = 0;
-  /// An attribute; missing if there is none.
+  /// An attribute. Returns a missing value if there is none.
   virtual Value attribute(std::string_view name) { return {}; }
   virtual std::string shown() const { return "<function>"; }
 };
@@ -33,21 +33,23 @@ struct Callable : Object {
 using Filter = Value (*)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 using Test = bool (*)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 
-/// Finds a function by name, or nullptr. Known names that this engine lacks give a function that throws a refusal.
+/// Finds a function by name. Returns nullptr for an unknown name. For a jinja2 function that this engine lacks, returns
+/// a function that throws TemplateError of kind `refused`.
 Filter find_filter(std::string_view name);
 Test find_test(std::string_view name);
 
-/// range, dict, namespace, cycler, joiner, raise_exception, strftime_now; missing for other names.
+/// range, dict, namespace, cycler, joiner, raise_exception or strftime_now. Returns a missing value for any other name.
 Value global_function(Runtime& runtime, std::string_view name);
 
-/// `subject.name` and `subject[key]`, as the sandbox allows them. Undefined if there is nothing.
+/// `subject.name` and `subject[key]`, as far as the sandbox allows. Returns an undefined value if there is nothing.
 Value attribute_of(Runtime& runtime, const Value& subject, std::string_view name);
 Value item_of(Runtime& runtime, const Value& subject, const Value& key);
 
-/// Only the attribute, no item, for the filter `attr` and methods. Missing if there is none.
+/// Only the attribute and never an item, for the filter `attr` and for methods. Returns a missing value if there is
+/// none.
 Value own_attribute(Runtime& runtime, const Value& subject, std::string_view name);
 
-/// `subject[begin:end:step]`. A bound that is left out is none.
+/// `subject[begin:end:step]`. An omitted bound is none.
 Value slice_of(Runtime& runtime, const Value& subject, const Value& begin, const Value& end, const Value& step);
 
 Value call(Runtime& runtime, const Value& callee, const Arguments& arguments);

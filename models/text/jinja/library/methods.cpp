@@ -115,7 +115,7 @@ Method find_container_method(const Value& subject, std::string_view name) {
   return nullptr;
 }
 
-/// Methods and attributes of Python's that are left out here.
+/// Methods and attributes of Python that this engine lacks.
 bool is_left_out(const Value& subject, std::string_view name) {
   static constexpr std::array<std::string_view, 4> of_strings{"encode", "maketrans", "translate", "format_map"};
   static constexpr std::array<std::string_view, 14> of_numbers{

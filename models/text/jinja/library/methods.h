@@ -1,16 +1,16 @@
 #pragma once
-// Methods of Python's str, list, tuple and dict, and of jinja2's loop. No LibTorch.
+// Methods of Python's str, list, tuple and dict, and of jinja2's loop. Does not include LibTorch.
 #include <string_view>
 
 #include "models/text/jinja/library/library.h"
 
 namespace zero::jinja {
 
-/// A method bound to its object; missing if no method has the name. Python's methods that this engine lacks throw a
-/// refusal.
+/// A method bound to its object. Returns a missing value if no method has this name. Throws TemplateError of kind
+/// `refused` for Python methods that this engine lacks.
 Value method_of(Runtime& runtime, const Value& subject, std::string_view name);
 
-/// list.append, dict.update and the like, which the sandbox forbids.
+/// True for list.append, dict.update and the like, which the sandbox forbids.
 bool changes_its_object(const Value& subject, std::string_view name);
 
 Value loop_attribute(Runtime& runtime, const Value& loop, std::string_view name);

@@ -20,7 +20,7 @@
 namespace zero::jinja {
 namespace {
 
-/// str() of what is no string, which stays as it is.
+/// str() of the value. A string is returned unchanged.
 Value soft_text(Runtime& runtime, const Value& value) {
   return value.is(Kind::string) ? value : make_string(runtime.budget, to_text(value));
 }
@@ -49,7 +49,7 @@ Value center(Runtime& runtime, const Value& subject, const Arguments& arguments)
   return by_method(runtime, "center", subject, {{given.value(0, Value::integer(80))}, {}});
 }
 
-/// Capitals at the beginnings of words: behind blanks, hyphens and opening brackets.
+/// Capitalises the first letter of words: after blanks, hyphens and opening brackets.
 Value title(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   const Given none("title", arguments, {});
   const Value source = soft_text(runtime, subject);

@@ -40,7 +40,7 @@ bool is_letter_or_number(char32_t code) {
   return is_alphabetic(code) || is_decimal(code) || is_digit_character(code) || is_numeric_character(code);
 }
 
-/// Whether there are cased characters, and all of them are of one case.
+/// True if there are cased characters and all of them have the same case.
 template <bool (*Wanted)(char32_t), bool (*Other)(char32_t)>
 Value has_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Given none("the method", arguments, {});
@@ -101,7 +101,7 @@ Value strip(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return text.size() == self.utf8().size() ? self : same_kind(runtime, self, std::string(text));
 }
 
-/// Length of the affix that the text begins or ends with; nothing where it does not.
+/// The length of the affix with which the text begins or ends. Returns nothing if there is no such affix.
 template <bool Front>
 bool has_affix(const Value& self, const Value& affix) {
   if (!affix.is(Kind::string)) fail("startswith and endswith want a str or a tuple of str");

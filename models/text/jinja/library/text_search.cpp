@@ -19,7 +19,7 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 constexpr int step_of_piece = 4;  // operations: pieces take memory before they are values
 
-/// Pieces between white space, at most `most` cuts (negative: all) from the front or the back.
+/// Splits at white space, at most `most` times (negative: always), from the front or the back.
 std::vector<std::string_view> words(Budget& budget, std::string_view text, std::int64_t most, bool from_back) {
   std::vector<std::string_view> pieces;
   for (text = from_back ? strip_back(text) : strip_front(text); !text.empty();) {

@@ -1,5 +1,5 @@
 #pragma once
-// Searches in texts for methods and filters. No LibTorch.
+// Text searches that methods and filters share. Does not include LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// Interpreter: one rendering of a template. No LibTorch.
+// Interpreter: one rendering of a template. Does not include LibTorch.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,9 +19,9 @@ struct Frame : Object {
   void clear() override { slots.clear(); }
   Value& operator[](Slot slot);
 
-  std::shared_ptr<Frame> parent;  // of the function around this one
+  std::shared_ptr<Frame> parent;  // of the enclosing function
   int depth;
-  bool kept = false;  // a macro or a loop refers to it: it lives until the rendering ends
+  bool kept = false;  // a macro or a loop refers to this frame, so it lives until the rendering ends
   std::vector<Value> slots;
 };
 
@@ -30,17 +30,17 @@ using FramePointer = std::shared_ptr<Frame>;
 /// The text of a generation block.
 struct GeneratedSpan {
   std::size_t begin = 0, end = 0;  // code points of the text
-  std::size_t byte = 0;            // of the text, at its beginning
+  std::size_t byte = 0;            // offset of its beginning in the text
   Value written;
 };
 
 class Interpreter {
  public:
-  /// `variables`: the template's variables, a dict.
+  /// `variables` is a dict of the template's variables.
   Interpreter(const Syntax& syntax, Runtime& runtime, Value variables);
 
-  /// Returns the text. `spans` receives the places of generation blocks, in code points. They are counted as in
-  /// transformers, from the text that was written when a block ended.
+  /// Returns the text. `spans` receives the positions of generation blocks in code points. As in transformers, a
+  /// position is computed from the text that has been written when the block ends.
   std::string run(std::vector<GeneratedSpan>& spans);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Output: the text that statements of a template, a macro or a block write. No LibTorch.
+// Output: the text that the statements of a template, a macro or a block write. Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// Characters as in Python's str: white space, kinds, cases. Strings are UTF-8. No LibTorch.
+// Characters as in Python's str: white space, categories and cases. Strings are UTF-8. Does not include LibTorch.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,14 +12,14 @@ bool is_space(char32_t code);  // str.isspace
 std::string_view strip_front(std::string_view text);
 std::string_view strip_back(std::string_view text);
 
-/// Strips the characters of `set` at the front, the back or both.
+/// Strips the characters of `set` from the front, the back or both.
 std::string_view strip_set(std::string_view text, std::string_view set, bool front, bool back);
 
-/// Byte of the character with this index. The size if the text has fewer.
+/// The byte offset of the character with this index, or the text's size if it has fewer characters.
 std::size_t byte_of(std::string_view text, std::size_t character);
 
 std::string upper_case(std::string_view text);
-std::string lower_case_of(std::string_view text);  // with Greek's final sigma
+std::string lower_case_of(std::string_view text);  // handles Greek's final sigma
 std::string fold_case(std::string_view text);
 std::string title_case(std::string_view text);  // str.title: each run of letters begins with a capital
 std::string capitalized(std::string_view text);

@@ -173,7 +173,7 @@ bool contains(const Value& container, const Value& item) {
 void sort_by(std::vector<Value>& items, const std::vector<Value>& keys, bool reverse) {
   std::vector<std::size_t> places(items.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  // a strict order must hold even where NaN or a failing comparison would break it: std::stable_sort reads no further
+  // the order must be strict even for NaN or a comparison that fails: std::stable_sort relies on that
   if (reverse) std::reverse(places.begin(), places.end());
   std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return less(keys[a], keys[b]); });
   if (reverse) std::reverse(places.begin(), places.end());

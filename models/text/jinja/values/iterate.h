@@ -1,5 +1,5 @@
 #pragma once
-// Iteration over everything that Python's iter() accepts. No LibTorch.
+// Iteration over everything that Python's iter() accepts. Does not include LibTorch.
 #include <optional>
 #include <vector>
 
@@ -20,7 +20,7 @@ class Iterator {
 
 bool is_iterable(const Value& value);
 
-/// len(). Nothing for a value without a length.
+/// len(). Returns nothing for a value without a length.
 std::optional<std::int64_t> length_of(const Value& value);
 
 std::vector<Value> list_of(const Value& value);

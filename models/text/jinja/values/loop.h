@@ -1,6 +1,6 @@
 #pragma once
 // Loop: the variable `loop` in the body of a for statement. It fetches items on demand, as jinja2 does, so a filter
-// sees the variables that the body has set. No LibTorch.
+// sees the variables that the body has set. Does not include LibTorch.
 #include <functional>
 #include <optional>
 
@@ -15,11 +15,11 @@ struct Loop : Object {
   Loop(Budget* budget, const Value& source, Keep keep, std::int64_t depth0);
   void clear() override;
 
-  /// Moves to the next item. Nothing at the end.
+  /// Moves to the next item and returns it. Returns nothing at the end.
   std::optional<Value> advance();
 
   std::int64_t length();
-  Value attribute(std::string_view name);  // index, last, previtem, ...; missing for other names
+  Value attribute(std::string_view name);  // index, last, previtem, ...; a missing value for other names
   bool changed(const std::vector<Value>& now);
 
   std::int64_t index0 = -1;
@@ -36,7 +36,7 @@ struct Loop : Object {
   bool peeked_ = false;
   std::optional<Value> after_;
   Value current_, before_;
-  std::vector<Value> rest_;  // of items fetched for the length
+  std::vector<Value> rest_;  // items that were fetched to compute the length
   std::size_t rest_at_ = 0;
   std::optional<std::vector<Value>> last_changed_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// str(), repr() and json.dumps() of values, as Python writes them. No LibTorch.
+// str(), repr() and json.dumps() of values, as Python writes them. Does not include LibTorch.
 #include <string>
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace zero::jinja {
 
-/// Fails for values whose text would show an address: generators, functions.
+/// Fails for generators and functions, whose text in Python contains an address.
 std::string to_text(const Value& value);
 std::string repr(const Value& value);
 std::string repr(std::string_view string);
@@ -21,10 +21,10 @@ struct JsonStyle {
   std::string item = ", ", key = ": ";
 };
 
-/// json.dumps. Fails for values that it does not accept.
+/// json.dumps(). Fails for values that json.dumps() does not accept.
 std::string to_json(const Value& value, const JsonStyle& style);
 
-/// markupsafe.escape of a text: & < > ' " become references.
+/// markupsafe.escape(): & < > ' " become character references.
 std::string escape_html(std::string_view text);
 
 }  // namespace zero::jinja

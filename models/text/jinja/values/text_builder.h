@@ -1,5 +1,5 @@
 #pragma once
-// TextBuilder: a growing text that is charged to a budget. No LibTorch.
+// TextBuilder: a growing text that is charged to a budget. Does not include LibTorch.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 // Value: the value of an expression, with Python's semantics. Strings, lists, tuples and dicts are immutable.
-// Namespaces, loops and generators are not. Containers nest at most max_nesting deep. No LibTorch.
+// Namespaces, loops and generators are not. Containers nest at most max_nesting deep. Does not include LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,18 +17,18 @@ namespace zero::jinja {
 inline constexpr int max_nesting = 200;
 
 enum class Kind : std::uint8_t {
-  missing,  // a variable without a value yet; never that of an expression
+  missing,  // a variable that has no value yet; never the value of an expression
   undefined,
   none,
   boolean,
-  integer,  // 64 bits; larger ones are refused
+  integer,  // 64 bits; larger integers are an error
   real,
   string,
   list,
   tuple,
   range,
   dict,
-  view,       // keys(), values(), items() of a dict
+  view,       // a dict's keys(), values() or items()
   generator,  // can be iterated once
   name_space,
   loop,
@@ -42,7 +42,7 @@ struct Object {
   virtual ~Object() {
     if (budget) budget->give(bytes);
   }
-  /// Releases other objects: the rendering has ended.
+  /// Releases the objects that this one refers to, when the rendering has ended.
   virtual void clear() {}
   void charge(std::size_t more) {
     if (!budget) return;
@@ -52,7 +52,7 @@ struct Object {
 
   Budget* budget;  // nullptr for constants of a template
   std::size_t bytes = 0;
-  int nesting = 0;  // 1 + the deepest of its contents
+  int nesting = 0;  // 1 + the deepest nesting of its contents
 };
 
 struct Text;
@@ -76,7 +76,7 @@ class Value {
   bool is_sequence() const { return kind_ == Kind::list || kind_ == Kind::tuple || kind_ == Kind::range; }
 
   bool boolean() const { return scalar_.integer != 0; }
-  std::int64_t integer() const { return scalar_.integer; }  // of booleans, too
+  std::int64_t integer() const { return scalar_.integer; }  // of booleans too
   double real() const { return kind_ == Kind::real ? scalar_.real : static_cast<double>(scalar_.integer); }
   const Text& text() const;
   const std::string& utf8() const;
@@ -107,22 +107,22 @@ struct Text : Object {
   using Object::Object;
   std::string utf8;
   std::size_t length = 0;  // code points
-  bool markup = false;     // markupsafe.Markup: + escapes the other operand
+  bool markup = false;     // a markupsafe.Markup, whose + escapes the other operand
   bool ascii() const { return length == utf8.size(); }
 };
 
 struct Sequence : Object {
   using Object::Object;
   std::vector<Value> items;
-  bool group = false;                          // result of groupby: .grouper and .list
+  bool group = false;                          // a result of groupby, with .grouper and .list
   std::int64_t start = 0, stop = 0, step = 1;  // range
 };
 
-/// In the order of insertion. A repeated key keeps its place.
+/// Entries are in insertion order. A key that is set again keeps its place.
 struct Dict : Object {
   using Object::Object;
   std::vector<std::pair<Value, Value>> entries;
-  std::vector<std::uint32_t> buckets;  // of hashes to entries + 1; empty while there are few
+  std::vector<std::uint32_t> buckets;  // from hashes to entry numbers + 1; empty while there are few entries
 
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
@@ -154,14 +154,14 @@ struct Namespace : Object {
   void clear() override { attributes.clear(); }
 };
 
-/// The reason why a value is undefined, for the message at its use.
+/// Why a value is undefined, for the message when it is used.
 struct Absence : Object {
   using Object::Object;
   std::string message;
   bool unsafe = false;  // the sandbox forbids it
 };
 
-/// Limits nesting to max_nesting.
+/// Updates the holder's nesting. Fails beyond max_nesting.
 void nest(Object& holder, const Value& held);
 
 Value make_string(Budget* budget, std::string utf8, bool markup = false);
@@ -169,7 +169,7 @@ Value make_list(Budget* budget, std::vector<Value> items);
 Value make_tuple(Budget* budget, std::vector<Value> items);
 Value make_undefined(Budget* budget, std::string message, bool unsafe = false);
 
-/// Builds a dict. Keys must be hashable.
+/// Builds a dict, whose keys must be hashable.
 class DictBuilder {
  public:
   explicit DictBuilder(Budget* budget) : dict_(std::make_shared<Dict>(budget)) { dict_->charge(sizeof(Dict)); }

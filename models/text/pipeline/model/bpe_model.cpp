@@ -92,8 +92,8 @@ void BpeModel::add_merges(Component& component) {
   }
 }
 
-/// Returns the next place behind `from` where no merge can ever join the texts on both sides; the word's end if there
-/// is none. The ids of both parts are then those of the whole. `from` begins a character.
+/// Returns the next position after `from` across which no merge can ever join text. Returns the word's end if there is
+/// none. The ids of both parts then equal those of the whole word. `from` begins a character.
 std::size_t BpeModel::joint_before(std::string_view word, std::size_t from) const {
   std::string_view before = first_character(word.substr(from));
   for (std::size_t at = from + before.size(); at < word.size();) {

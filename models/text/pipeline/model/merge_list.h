@@ -1,5 +1,5 @@
 #pragma once
-// The merges of a BPE model of tokenizer.json, in their order. No LibTorch.
+// Reads the merges of a tokenizer.json's BPE model, in order. Does not include LibTorch.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@ class Component;
 
 using MergePair = std::pair<std::string, std::string>;
 
-/// "merges" of the component, in both forms of the list: "a b" and ["a", "b"]. Throws InputError for another form.
+/// Reads the component's "merges", whose entries are either "a b" or ["a", "b"]. Throws InputError for any other form.
 std::vector<MergePair> read_merges(Component& model);
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #pragma once
-// PairTable: a value for each of many pairs of small numbers, found in one or two memory accesses. No LibTorch.
+// PairTable: maps pairs of small numbers to values, with one or two memory accesses per lookup. Does not include
+// LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -57,7 +58,7 @@ class PairTable {
 
   std::vector<Slot> slots_;
   std::size_t count_ = 0;
-  int shift_ = 60;  // of 64 bits, leaving those that select a slot
+  int shift_ = 60;  // shifts a 64-bit hash so that the bits that select a slot remain
 };
 
 }  // namespace zero

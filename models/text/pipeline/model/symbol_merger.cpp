@@ -15,7 +15,7 @@ RankedMerge merge_of(const RankedMerges& merges, std::int32_t left, std::int32_t
   return found ? *found : RankedMerge{no_rank, -1};
 }
 
-/// Looks for the lowest rank anew after each merge: the fastest way for the few symbols of most words.
+/// Searches for the lowest rank again after each merge, which is fastest for the few symbols of most words.
 void merge_few(const RankedMerges& merges, std::vector<MergeSymbol>& symbols) {
   RankedMerge pairs[few];
   std::size_t count = symbols.size();

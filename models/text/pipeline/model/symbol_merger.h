@@ -1,6 +1,6 @@
 #pragma once
-// SymbolMerger: byte-pair merges over the symbols of one word. It joins the adjacent pair of lowest rank, the leftmost
-// of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
+// SymbolMerger: byte-pair merges over the symbols of one word. It repeatedly joins the adjacent pair of lowest rank,
+// leftmost first, until no pair can be joined (Hugging Face tokenizers, models/bpe/word.rs). Does not include LibTorch.
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace zero {
 
 struct MergeSymbol {
   std::int32_t id = 0;
-  std::uint32_t size = 0;  // bytes of the word
+  std::uint32_t size = 0;  // its bytes in the word
 };
 
 struct RankedMerge {

@@ -5,7 +5,7 @@
 namespace zero {
 
 std::unique_ptr<const TokenModel> make_token_model(Component component) {
-  // Files of the first years name no type.
+  // Early files do not name a type.
   const std::string type = component.has("type")     ? component.type()
                            : component.has("merges") ? "BPE"
                                                      : component.get<std::string>("type");

@@ -1,5 +1,5 @@
 #pragma once
-// TokenModel: the vocabulary of a tokenizer.json and its encoding of words. No LibTorch.
+// TokenModel: the vocabulary of a tokenizer.json and its encoding of words. Does not include LibTorch.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,18 +19,18 @@ class TokenModel {
   virtual ~TokenModel() = default;
 
   /// Appends the tokens of a non-empty word of valid UTF-8. Thread-safe if every thread has its own cache. Throws
-  /// InputError for an unknown character if the file names no token for those.
+  /// InputError for an unknown character if the file names no unknown token.
   virtual void encode(std::string_view word, WordCache& cache, WordTokens& tokens) const = 0;
 
   virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
   virtual const std::string* piece(std::int32_t id) const = 0;  // nullptr for an unknown id
   virtual std::size_t size() const = 0;                         // pieces
-  virtual std::int32_t end_of_ids() const = 0;                  // above the largest
+  virtual std::int32_t end_of_ids() const = 0;                  // one more than the largest id
   virtual bool is_bpe() const = 0;
 };
 
-/// BPE or Unigram. Throws InputError for another type, an unknown field or value, and a vocabulary that breaks its own
-/// rules.
+/// Makes a BPE or Unigram model. Throws InputError for any other type, for an unknown field or value, and for an
+/// inconsistent vocabulary.
 std::unique_ptr<const TokenModel> make_token_model(Component component);
 std::unique_ptr<const TokenModel> make_bpe_model(Component& component);
 std::unique_ptr<const TokenModel> make_unigram_model(Component& component);

@@ -1,5 +1,5 @@
-// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs. It takes the way to put
-// a word together that has the highest sum of scores. Neighbouring unknown characters are one.
+// Unigram of tokenizer.json, by the rules of Hugging Face tokenizers, models/unigram/model.rs. It selects the
+// segmentation of a word that has the highest sum of scores. Neighbouring unknown characters are one.
 #include <algorithm>
 #include <cmath>
 #include <limits>

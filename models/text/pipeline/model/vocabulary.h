@@ -1,5 +1,5 @@
 #pragma once
-// Vocabulary: the pieces of a model, by text and by id. No LibTorch.
+// Vocabulary: the pieces of a model, by text and by id. Does not include LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,10 +16,10 @@ class Vocabulary {
  public:
   static constexpr std::int64_t most_ids = 1 << 22;  // bounds the memory of gaps
 
-  /// The object "vocab" of a model: ids by pieces. Throws InputError if an id is not a small whole number, or two
-  /// pieces have the same.
+  /// Reads a model's "vocab" object, which maps pieces to ids. Throws InputError if an id is not a small non-negative
+  /// integer, or if two pieces have the same id.
   explicit Vocabulary(Component& component);
-  /// Pieces whose ids are their places. If pieces are equal, the text maps to the last.
+  /// Takes pieces whose ids are their indices. If two pieces are equal, the text maps to the last one.
   explicit Vocabulary(std::vector<std::string> pieces);
 
   std::optional<std::int32_t> id_of(std::string_view piece) const;

@@ -1,5 +1,6 @@
 #pragma once
-// WordCache: the tokens of earlier words. Each word has one slot, and a later word may replace it. No LibTorch.
+// WordCache: the tokens of earlier words. Each word has one slot, and a later word may replace it. Does not include
+// LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// WordToken: an id, and its bytes in the word. No LibTorch.
+// WordToken: an id and its bytes in the word. Does not include LibTorch.
 #include <cstdint>
 #include <vector>
 

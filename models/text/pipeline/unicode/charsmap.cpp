@@ -30,7 +30,7 @@ std::optional<std::string> from_base64(std::string_view encoded) {
 
 constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & (0x80000000u | 0xFF); }
 constexpr std::uint32_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
-/// One character takes the place of one, what is too much that of the last.
+/// Each new character gets the origin of one old character. Any more get the origin of the last one.
 void put(std::string_view rule, std::string_view old, std::size_t begin, TextRewriter& out) {
   std::size_t place = 0;
   for_each_character(rule, [&](std::string_view character, char32_t) {

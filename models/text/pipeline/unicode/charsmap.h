@@ -1,6 +1,7 @@
 #pragma once
-// Charsmap: SentencePiece's precompiled rules of normalisation, applied as Hugging Face's tokenizers do (the crate
-// spm_precompiled, and normalizers/precompiled.rs), which sometimes differs from SentencePiece. No LibTorch.
+// Charsmap: SentencePiece's precompiled normalisation rules, applied as in Hugging Face's tokenizers (the crate
+// spm_precompiled, and normalizers/precompiled.rs). Results sometimes differ from SentencePiece's. Does not include
+// LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,11 +14,11 @@ namespace zero {
 
 class Charsmap {
  public:
-  /// `encoded` is base64. Throws InputError, which begins with `place`, if it is not a map that can be walked safely.
+  /// `encoded` is base64. If it is not a map that can be walked safely, throws InputError, which begins with `place`.
   Charsmap(const std::string& encoded, const std::string& place);
 
-  /// A grapheme of less than 6 bytes is looked up as a whole, else its characters one by one. The shortest rule that
-  /// matches its beginning replaces all of it. The text is valid UTF-8.
+  /// Normalises valid UTF-8. A grapheme of fewer than 6 bytes is looked up as a whole, any other one character by
+  /// character. The shortest rule that matches the beginning of what is looked up replaces all of it.
   void apply(AlignedText& text) const;
 
  private:

@@ -34,7 +34,7 @@ std::optional<char32_t> composed(char32_t first, char32_t second) {
   return code_point(whole);
 }
 
-/// Joins what composes with the starter before it, unless a mark between them is in the way.
+/// Composes characters with the preceding starter, unless a mark between them blocks that.
 std::vector<NormalCharacter> recomposed(const std::vector<NormalCharacter>& characters) {
   std::vector<NormalCharacter> out;
   std::optional<std::size_t> starter;

@@ -1,6 +1,6 @@
 #pragma once
-// Maps the characters of a text's normal form to their origins, with the counts of Hugging Face's library (the crate
-// unicode-normalization-alignments). No LibTorch.
+// Maps the characters of a text's normal form to their origins, as Hugging Face's library does (the crate
+// unicode-normalization-alignments). Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// A character of the normal form. A `change` of 1 means that it was inserted after the previous one, 0 that it
-/// replaces one character. -n means that it replaces one character and the next n.
+/// A character of the normal form. A `change` of 1 means that it was inserted after the previous character. 0 means
+/// that it replaces one character, and -n that it replaces one character and the next n.
 struct NormalCharacter {
   char32_t code = 0;
   int change = 0;

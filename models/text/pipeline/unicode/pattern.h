@@ -1,5 +1,5 @@
 #pragma once
-// Pattern: a string, a regular expression or a class of characters that divides a text. No LibTorch.
+// Pattern: a string, a regular expression or a class of characters that divides a text. Does not include LibTorch.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ class Pattern {
   virtual void find_all(std::string_view text, std::vector<TextSpan>& matches) const = 0;
 };
 
-/// A literal string. An empty one matches between all characters, and at both ends.
+/// A literal string. The empty string matches between all characters and at both ends.
 std::unique_ptr<const Pattern> string_pattern(std::string text, const std::string& place);
 /// Throws InputError, which begins with `place`, for an invalid regular expression.
 std::unique_ptr<const Pattern> regex_pattern(const std::string& pattern, const std::string& place);

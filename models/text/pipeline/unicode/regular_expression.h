@@ -1,8 +1,8 @@
 #pragma once
-// RegularExpression: a pattern as Hugging Face's tokenizers understand it, by the library that they use (Oniguruma, its
-// own syntax). Their build of it knows Unicode 16, Debian's 6.9.8 Unicode 14. \p{L} and the other general categories
-// are therefore those of models/text/pipeline/unicode/general_category.h. \w, \d, case folding and scripts stay
-// Debian's, which differ in characters added after 2021. No LibTorch.
+// RegularExpression: a pattern as in Hugging Face's tokenizers, matched by the library that they use (Oniguruma, with
+// its own syntax). Their build has Unicode 16, Debian's 6.9.8 has Unicode 14. General categories such as \p{L}
+// therefore come from models/text/pipeline/unicode/general_category.h. \w, \d, case folding and scripts are Debian's,
+// so they differ for characters added after 2021. Does not include LibTorch.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,8 +19,8 @@ class RegularExpression {
   RegularExpression(RegularExpression&&) noexcept;
   ~RegularExpression();
 
-  /// Appends all matches from left to right. An empty match at the end of the previous match is skipped. The text is
-  /// valid UTF-8. Throws InputError if the pattern needs more steps than the library allows. Thread-safe.
+  /// Appends all matches from left to right. An empty match at the end of the previous match is skipped. The text must
+  /// be valid UTF-8. Throws InputError if the pattern needs more steps than the library allows. Thread-safe.
   void find_all(std::string_view text, std::vector<TextSpan>& matches) const;
 
  private:

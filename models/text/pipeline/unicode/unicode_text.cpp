@@ -66,7 +66,7 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-/// Whether a character was there in a version of Unicode.
+/// True if a character is assigned in a version of Unicode.
 bool is_of_version(char32_t code, int version) {
   UVersionInfo age{};
   u_charAge(static_cast<UChar32>(code), age);

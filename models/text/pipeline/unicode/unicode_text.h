@@ -1,6 +1,6 @@
 #pragma once
-// Unicode properties of texts for normalizers and pre-tokenizers: normal forms, lower case, classes of characters.
-// Versions of Unicode are those of Hugging Face's tokenizers 0.23, which differ from table to table. No LibTorch.
+// Unicode properties of texts for normalizers and pre-tokenizers: normal forms, lower case, classes of characters. Each
+// function uses the Unicode version that Hugging Face's tokenizers 0.23 use for it. Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,14 +12,14 @@ namespace zero {
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-/// Uses ICU, restricted to Unicode 9, where their table ends (the crate unicode-normalization-alignments). Later
-/// characters stay unchanged, and no mark moves across them.
+/// Uses ICU, restricted to Unicode 9, like Hugging Face's table (the crate unicode-normalization-alignments). Later
+/// characters do not change, and no combining mark moves across them.
 std::string normalize(NormalForm form, std::string_view text);
 
-/// The spans that normalise independently: the result of each alone is its result in the text.
+/// Spans that can be normalised independently, with the same result as in the whole text.
 std::vector<TextSpan> normal_segments(NormalForm form, std::string_view text);
 
-/// Character by character, independent of the context.
+/// Converts each character to lower case, regardless of context.
 std::string lower_case(std::string_view text);
 
 void append_character(char32_t code, std::string& text);
@@ -34,7 +34,7 @@ void for_each_character(std::string_view text, const Use& use) {
   }
 }
 
-/// Grapheme clusters, extended ones.
+/// Extended grapheme clusters.
 std::vector<TextSpan> graphemes(std::string_view text);
 
 int combining_class(char32_t code);        // canonical, of Unicode 9
@@ -43,6 +43,6 @@ bool is_nonspacing_mark(char32_t code);    // Mn of Unicode 8
 bool is_control(char32_t code);            // Cc, Cf, Co of Unicode 8
 bool is_punctuation(char32_t code);        // P of Unicode 8, and the punctuation and symbols of ASCII
 bool is_numeric(char32_t code);            // N
-bool is_chinese_character(char32_t code);  // ideographs, as BERT has them
+bool is_chinese_character(char32_t code);  // ideographs, as BERT defines them
 
 }  // namespace zero

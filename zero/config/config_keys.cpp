@@ -118,7 +118,7 @@ std::string own_default(const RuleSetting& setting, const OptimizerRow& row) {
   return is == toml_text(*read_field(field_of(setting, common))) ? "" : is;
 }
 
-// "sgd, muon (0.95): of the gradients."; a setting of every rule: "Peak learning rate. prodigy: 1.0."
+// "sgd, muon (0.95): decay rate of the sum of gradients."; a setting of every rule: "Peak learning rate. prodigy: 1.0."
 std::string docs_of(const RuleSetting& setting) {
   std::string before, after;
   for (const OptimizerRow& row : optimizer_table()) {

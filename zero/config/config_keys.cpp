@@ -119,7 +119,7 @@ std::string own_default(const RuleSetting& setting, const OptimizerRow& row) {
   return is == toml_text(*read_field(field_of(setting, common))) ? "" : is;
 }
 
-// "sgd, muon (0.95): of the gradients."; of a setting of every rule "On tensors of two or more dimensions. sgd: 0.0."
+// "sgd, muon (0.95): decay rate of the sum of gradients."; a setting of every rule: "Peak learning rate. prodigy: 1.0."
 std::string docs_of(const RuleSetting& setting) {
   std::string before, after;
   for (const OptimizerRow& row : optimizer_table()) {
@@ -156,12 +156,14 @@ std::vector<ConfigKey> optimizer_keys() {
   add(Takers::every_rule);
   keys.push_back(
       {"optimizer", "state_dtype", at<&C::optimizer, &Optim::state_dtype>, one_of({"fp32", "bf16"}),
-       "Numbers that the optimizer keeps of each element. bf16: rounded up or down at random after each update; draws follow from "
-       "training.seed, step and element, not from the layout. With adamw, sgd with momentum, lion, muon, or prodigy (all but p0)."});
+       "Type of the states that the optimizer keeps for each element. bf16: they are rounded stochastically after "
+       "each update; the random numbers depend on training.seed, step and element, but not on the layout. Works with "
+       "adamw, sgd with momentum, lion, muon, and prodigy (except p0)."});
   keys.push_back(
       {"optimizer", "master_dtype", at<&C::optimizer, &Optim::master_dtype>, one_of({"fp32", "split"}),
-       "precision = \"bf16\": master weights. split: a weight and the 16 bits that it lacks of its master, 2 bytes a parameter "
-       "less and exact. A weight is the nearest to its master, of two the one away from zero, where fp32 has the even one.",
+       "Type of the master weights; split requires precision = \"bf16\". split: the bf16 weight and the other 16 bits "
+       "of its master, which saves 2 bytes per parameter and loses nothing. Ties round away from zero, but to even "
+       "with fp32.",
        false, false, true});
   add(Takers::named_rules);
   return keys;
@@ -186,50 +188,55 @@ std::vector<ConfigKey> keys_before_optimizer() {
   using Train = TrainingConfig;
   return {
       {"job", "output_dir", at<&C::job, &Job::output_dir>, not_empty(),
-       "Folder of everything the run writes: metrics.jsonl, config.toml (the resolved configuration), checkpoints/, "
+       "Folder for all files of the run: metrics.jsonl, config.toml (the resolved configuration), checkpoints/, "
        "token_cache/, model/ or adapter/.",
        true},
       {"job", "deterministic", at<&C::job, &Job::deterministic>, anything(),
-       "GPU: repeats bit for bit, at some cost. The CPU path always does."},
+       "On a GPU, repeated runs give the same bits, but are slower. CPU runs always repeat bit for bit."},
       {"job", "reproducible", at<&C::job, &Job::reproducible>, one_of({"none", "ranks"}),
-       "ranks: losses, weights and optimizer states are the same to the last bit with any number of ranks, at every stage, with "
-       "any shard_degree, local_batch_size, offload and recomputation, and when the run goes on in another of these layouts. "
-       "Costs some time and memory (docs/reproducibility.md). With adamw, adamw8bit, sgd or lion."},
+       "ranks: losses, weights and optimizer states have the same bits with any number of ranks, at every stage, with "
+       "any shard_degree, local_batch_size, offload and recomputation, and after a resumption in another of these "
+       "layouts. This costs time and memory (docs/reproducibility.md). Works with adamw, adamw8bit, sgd and lion."},
       {"job", "reproducible_rows", at<&C::job, &Job::reproducible_rows>, between(1, 1'000'000),
-       "reproducible = \"ranks\": sequences of a micro-batch, in the place of local_batch_size. Runs with another number are other "
-       "runs."},
+       "With reproducible = \"ranks\": sequences per micro-batch, instead of local_batch_size. Another number gives "
+       "other results."},
       {"job", "time_limit", at<&C::job, &Job::time_limit>, time_span(),
-       "The time that the scheduler gives the job, from the start of zero_train. The run ends ahead of it, while there is time for "
-       "a step and a checkpoint, with the checkpoint and exit code 75: go on with --resume. Empty: no limit."},
+       "The time that the scheduler gives the job, counted from the start of zero_train. The run stops early enough "
+       "to write a checkpoint, and exits with code 75; continue it with --resume. Empty: no limit."},
 
       {"model", "preset", at<&C::model, &Model::preset>, not_empty(), preset_docs()},
       {"model", "path", at<&C::model, &Model::path>, not_empty(),
-       "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files; or a GGUF "
-       "file, which a frozen base is held as. For --dry-run config.json is enough, in a directory or named itself."},
+       "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files. Or "
+       "a GGUF file; a frozen base keeps the file's types. --dry-run needs only config.json, in a directory or as the "
+       "path itself."},
       {"model", "allow_unused", at<&C::model, &Model::allow_unused>, anything(),
-       "Leaves out tensors of the model's file that belong to its modules and that its configuration does not name; "
-       "otherwise they are refused. `zero_train --allow-unused` sets it."},
+       "Ignore tensors of the model's file that belong to its modules but that its configuration does not mention; "
+       "otherwise the file is refused. `zero_train --allow-unused` sets this key."},
 
       {"data", "train", at<&C::data, &Data::train>, not_empty(),
        "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "
        "little-endian token ids).",
        true},
       {"data", "validation", at<&C::data, &Data::validation>, no_empty_name(),
-       "Files of the same kinds for validation_loss; needs training.validation_interval."},
+       "Files of the same kinds for the validation loss; requires training.validation_interval."},
       {"data", "tokenizer", at<&C::data, &Data::tokenizer>, anything(),
-       "A tokenizer.json, a SentencePiece tokenizer.model, or a folder with one. Empty: the model's own. A preset needs one for text; .bin files need none."},
+       "A tokenizer.json, a SentencePiece tokenizer.model, or a folder with one. Empty: the model's own. A preset "
+       "needs a tokenizer for text; .bin files need none."},
       {"data", "token_dtype", at<&C::data, &Data::token_dtype>, one_of({"uint16", "uint32"}),
        "Type of the ids in .bin files."},
       {"data", "shuffle", at<&C::data, &Data::shuffle>, anything(),
-       "One permutation of the windows per epoch, from training.seed, the same on every platform."},
+       "Permute the windows in each epoch. The order depends only on training.seed and the epoch, and is the same on "
+       "every platform."},
       {"data", "train_on", at<&C::data, &Data::train_on>, one_of({"assistant", "all"}),
        "Conversations: the text that the loss covers."},
       {"data", "packing", at<&C::data, &Data::packing>, anything(),
-       "Conversations: several in one sequence, without attention across them; otherwise padding."},
+       "Put several conversations into one sequence, without attention between them; otherwise each one is padded."},
       {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
-       "Examples beyond seq_len: truncate cuts texts into windows and keeps the start of others, drop leaves them out."},
+       "Examples longer than seq_len. truncate: texts are split into windows, and of others the start is kept. drop: "
+       "they are dropped."},
       {"data", "chat_template", at<&C::data, &Data::chat_template>, anything(),
-       "Conversations: a known template's name, or a file with a Jinja template. Empty: the model directory's own."},
+       "Conversations: the name of a built-in template, or a file with a Jinja template. Empty: the model directory's "
+       "own."},
 
       {"training", "steps", at<&C::training, &Train::steps>, between(1, most_steps),
        "Optimizer steps. Steps or epochs, not both."},
@@ -240,26 +247,30 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"training", "local_batch_size", at<&C::training, &Train::local_batch_size>, between(1, 1'000'000),
        "Sequences in one micro-batch of one rank."},
       {"training", "global_batch_size", at<&C::training, &Train::global_batch_size>, between(1, most_sequences),
-       "Sequences in a step of all ranks: a multiple of local_batch_size x ranks, and that when absent. What one "
-       "pass cannot hold is gradient accumulation."},
+       "Sequences in a step of all ranks: a multiple of local_batch_size x ranks, which is the default. For larger "
+       "multiples gradients are accumulated."},
       {"training", "max_norm", at<&C::training, &Train::max_norm>, zero_or_more(),
-       "Global L2 norm that gradients are clipped to; 0 switches it off."},
+       "Global L2 norm to which gradients are clipped; 0 switches clipping off."},
       {"training", "precision", at<&C::training, &Train::precision>, one_of({"fp32", "bf16", "fp16"}),
-       "Compute type. Master weights and moments are fp32, unless [optimizer] stores them otherwise. fp16 skips steps whose gradients overflow; a run that skips all of "
-       "them, or ends with a loss that is not finite, fails and writes no model."},
+       "Compute type. Master weights and moments are fp32, unless [optimizer] changes this. fp16 skips steps whose "
+       "gradients overflow. If a run skips all steps, or its last loss is not finite, it fails and writes no model."},
       {"training", "device", at<&C::training, &Train::device>, one_of({"auto", "cpu", "cuda"}),
        "Where the model runs."},
-      {"training", "seed", at<&C::training, &Train::seed>, at_least(0), "Of start weights, data order and dropout."},
+      {"training", "seed", at<&C::training, &Train::seed>, at_least(0),
+       "Seed of initial weights, data order and "
+       "dropout."},
       {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
-       "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
+       "Steps between validations; there is also one after the last step. 0: no validation, and data.validation is "
+       "not read. Required with data.validation."},
       {"training", "on_nonfinite", at<&C::training, &Train::on_nonfinite>, one_of({"stop", "skip", "rollback"}),
-       "A step whose loss or gradients hold an infinity or a NaN: ends the run; is skipped; or sends the run back to its newest "
-       "checkpoint, after which the step is passed over. Overflows that a lower loss scale of fp16 mends do not count."},
+       "Reaction to an infinity or a NaN in the loss or gradients of a step. stop: end the run. skip: skip the step. "
+       "rollback: return to the newest checkpoint and skip the step from there. Overflows that a lower fp16 loss "
+       "scale avoids do not count."},
       {"training", "max_skipped_steps", at<&C::training, &Train::max_skipped_steps>, between(1, most_steps),
-       "on_nonfinite = \"skip\": steps in a row that are skipped; one more ends the run."},
+       "With on_nonfinite = \"skip\": the number of consecutive steps that may be skipped; one more ends the run."},
       {"training", "max_rollbacks", at<&C::training, &Train::max_rollbacks>, between(1, most_steps),
-       "on_nonfinite = \"rollback\": times that the run goes back before it has written a checkpoint beyond the step that "
-       "failed; once more ends it."},
+       "With on_nonfinite = \"rollback\": the number of rollbacks before the run writes a checkpoint beyond the "
+       "failed step; one more ends the run."},
   };
 }
 
@@ -272,24 +283,27 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
        "Shape after the warm-up."},
       {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
-       "Steps of linear warm-up; at most the steps of the run, also where epochs decide them."},
+       "Steps of linear warm-up; at most the steps of the run, even if epochs determine these."},
       {"lr_scheduler", "min_lr_ratio", at<&C::lr_scheduler, &Sched::min_lr_ratio>, zero_to_one(),
-       "The rate that the schedule falls to, as a part of lr. It gets there one step after the last, as transformers' schedules "
-       "do: the last step's rate is a little higher. linear, 25 steps, 5 of them warm-up, 0.1: 0.145 lr."},
+       "The final learning rate of the schedule as a fraction of lr. As in transformers' schedules, it is reached one "
+       "step after the last, so the last step's rate is slightly higher. Example: linear, 25 steps of which 5 are "
+       "warm-up, 0.1: the last rate is 0.145 lr."},
       {"lr_scheduler", "decay_ratio", at<&C::lr_scheduler, &Sched::decay_ratio>, zero_to_one(),
-       "wsd: the last part of the steps."},
+       "wsd: the fraction of all steps, at the end, in which the rate decays."},
 
       {"zero", "stage", at<&C::zero, &ZeroConfig::stage>,
        number("0, 1, 2 or 3", [](double x) { return x >= 0 && x <= 3; }),
-       "Sharded over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
+       "States that are sharded over the ranks. 0: none. 1: optimizer state. 2: gradients too. 3: parameters too."},
       {"zero", "shard_degree", at<&C::zero, &ZeroConfig::shard_degree>, between(0, 1'000'000),
        "Ranks in a sharding group (hybrid sharding), a divisor of the number of ranks; 0: all."},
       {"zero", "reduce_dtype", at<&C::zero, &ZeroConfig::reduce_dtype>, one_of({"fp32"}),
-       "Ranks are summed in it and rounded once; inside a node gradients travel in the type they have."},
+       "Type in which gradients are summed over ranks, before they are rounded once. Inside a node gradients are sent "
+       "in their own type."},
       {"zero", "gradient_dtype", at<&C::zero, &ZeroConfig::gradient_dtype>, one_of({"auto", "fp32", "bf16"}),
-       "Gradients at rest. auto: the compute type with one micro-batch a step, fp32 when accumulating."},
+       "Type of stored gradients. auto: the compute type with one micro-batch per step, fp32 with several."},
       {"zero", "frozen", at<&C::zero, &ZeroConfig::frozen>, one_of({"shard", "keep"}),
-       "Frozen weights at stage 3: gathered like all, or kept whole."},
+       "Frozen weights at stage 3. shard: they are sharded and gathered like all others. keep: each rank keeps all of "
+       "them."},
 
       {"parallel", "tensor", at<&C::parallel, &ParallelConfig::tensor>, between(1, 1024),
        "Ranks that share each matrix and the tokens of a micro-batch (tensor and sequence parallelism, docs/parallel.md). It "
@@ -298,88 +312,93 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "Ranks that share the tokens of each row (DeepSpeed-Ulysses, docs/parallel.md), for long rows. tensor x context divides "
        "the number of ranks and the model's heads."},
       {"parallel", "pipeline", at<&C::parallel, &ParallelConfig::pipeline>, between(1, 1024),
-       "Stages that the blocks of the model are dealt out to (docs/parallel.md). Micro-batches of a step pass them one after "
-       "the other, so a step needs several. pipeline x tensor x context divides the number of ranks."},
+       "Stages over which the blocks of the model are distributed (docs/parallel.md). The micro-batches of a step "
+       "pass through the stages one after the other, so a step needs several. pipeline x tensor x context divides the "
+       "number of ranks."},
       {"parallel", "schedule", at<&C::parallel, &ParallelConfig::schedule>, one_of({"1f1b", "gpipe", "interleaved"}),
-       "The order of a pipeline's micro-batches. 1f1b: few are alive at once. interleaved: each stage has several runs of "
-       "blocks, so stages wait less and send more. gpipe: all forwards come first."},
+       "The order of a pipeline's micro-batches. 1f1b: few are in memory at once. interleaved: each stage has several "
+       "groups of consecutive blocks, so stages wait less and send more. gpipe: all forwards come first."},
       {"parallel", "chunks", at<&C::parallel, &ParallelConfig::chunks>, between(2, 1024),
-       "Runs of blocks on each stage, for schedule = \"interleaved\"."},
+       "Groups of consecutive blocks on each stage, for schedule = \"interleaved\"."},
       {"parallel", "regather", at<&C::parallel, &ParallelConfig::regather>, anything(),
        "Allow zero.stage = 3 with a pipeline, whose stages then gather their weights again for every micro-batch."},
 
       {"comm", "deadline_seconds", at<&C::comm, &CommConfig::deadline_seconds>, up_to(1e8, "100000000"),
-       "A collective that takes longer ends the job."},
+       "If a collective takes longer, the job ends."},
       {"comm", "shared_memory", at<&C::comm, &CommConfig::shared_memory>, one_of({"auto", "on", "off"}),
-       "Windows shared by the ranks of a node."},
+       "Communication through shared memory between the ranks of a node."},
       {"comm", "ranks_per_gpu", at<&C::comm, &CommConfig::ranks_per_gpu>, between(1, 1024),
        "Ranks that may share a GPU."},
 
       {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>,
        one_of({"none", "full", "selective", "attention"}),
-       "Recomputed in backward: nothing, every block, every k-th block, or the attention half of every block."},
+       "What is recomputed in backward. none: nothing. full: every block. selective: every k-th block. attention: the "
+       "attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
-       "selective: every k-th block."},
+       "mode = \"selective\": k, which means that every k-th block is recomputed."},
       {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
-       "Keeps the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
-       "where it fits."},
-      {"activation_checkpoint", "mlp_tokens", at<&C::activation_checkpoint, &Check::mlp_tokens>, between(0, std::int64_t{1} << 40),
-       "Long rows: a block's MLP takes so many of a micro-batch's tokens at a time, and backward runs each tile again. 0: all "
-       "at once. Without parallel.tensor."},
+       "Keep the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
+       "if they fit into memory."},
+      {"activation_checkpoint", "mlp_tokens", at<&C::activation_checkpoint, &Check::mlp_tokens>,
+       between(0, std::int64_t{1} << 40),
+       "For long rows: a block's MLP processes this many tokens of a micro-batch at a time, and backward computes "
+       "each tile again. 0: all tokens at once. Cannot be combined with parallel.tensor."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
-       "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},
+       "Where master weights and moments live and are updated. On a CPU run \"cpu\" is the same as \"none\"."},
       {"offload", "parameters", at<&C::offload, &OffloadConfig::parameters>, one_of({"none", "cpu", "nvme"}),
-       "Where parameter shards live; stage 3, on a GPU only with an offloaded optimizer."},
+       "Where parameter shards live. Requires stage 3, and on a GPU an offloaded optimizer."},
       {"offload", "activations", at<&C::offload, &OffloadConfig::activations>, one_of({"none", "cpu"}),
-       "Where the inputs of recomputed blocks wait for backward; with activation_checkpoint.mode \"full\" or \"selective\". "
-       "On a CPU run \"cpu\" is what \"none\" is."},
+       "Where the inputs of recomputed blocks are kept until backward. Requires activation_checkpoint.mode \"full\" "
+       "or \"selective\". On a CPU run \"cpu\" is the same as \"none\"."},
       {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),
        "Rank of the adapters. The section's presence switches LoRA on."},
       {"lora", "lora_alpha", at<&C::lora, &Lora::lora_alpha>, above_zero(),
        "The adapter's product is scaled by lora_alpha / r."},
-      {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(), "On the adapter's input."},
+      {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(), "Dropout of the adapter's input."},
       {"lora", "target_modules", at<&C::lora, &Lora::target_modules>, not_empty(),
        "Linear layers of the blocks, by the ends of their names, or \"all-linear\"."},
-      {"lora", "use_rslora", at<&C::lora, &Lora::use_rslora>, anything(), "Scales by lora_alpha / sqrt(r) instead."},
+      {"lora", "use_rslora", at<&C::lora, &Lora::use_rslora>, anything(), "Scale by lora_alpha / sqrt(r) instead."},
       {"lora", "init_lora_weights", at<&C::lora, &Lora::init_lora_weights>, one_of({"true", "gaussian", "pissa"}),
-       "Start values of the adapters.", false, true},
+       "Initial values of the adapters.", false, true},
       {"lora", "modules_to_save", at<&C::lora, &Lora::modules_to_save>, no_empty_name(),
-       "Modules trained and saved whole, by the ends of their names: embed_tokens, lm_head, norm (every norm), model.norm."},
+       "Modules that are trained and saved in full, by the ends of their names: embed_tokens, lm_head, norm (every "
+       "norm), model.norm."},
       {"lora", "use_dora", at<&C::lora, &Lora::use_dora>, anything(), "Weight-decomposed adapters."},
       {"lora", "loraplus_lr_ratio", at<&C::lora, &Lora::loraplus_lr_ratio>, above_zero(),
-       "LoRA+: learning rate of B over that of A."},
+       "LoRA+: the learning rate of B divided by that of A."},
       {"lora", "adapter", at<&C::lora, &Lora::adapter>, anything(),
-       "A PEFT directory to start from, or the folder of a run that made one: its adapter_config.json decides, and keys "
-       "also given here must agree."},
+       "A PEFT directory to start from, or the folder of a run that wrote one. Its adapter_config.json applies, and "
+       "keys that are also set here must agree with it."},
       {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "int8", "nf4"}),
-       "Of the frozen base: matrices of the blocks in 8.5 (int8: Q8_0) or 4.5 bits an element (nf4: QLoRA), at every "
-       "stage."},
+       "Quantization of the frozen base. The matrices of the blocks take 8.5 bits (int8: Q8_0) or 4.5 bits (nf4: "
+       "QLoRA) per element, at every stage."},
       {"lora", "double_quantization", at<&C::lora, &Lora::double_quantization>, anything(),
-       "nf4: the scales take 8 bits too; 4.13 bits an element."},
+       "nf4: store the scales in 8 bits too, for 4.13 bits per element."},
 
       {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, between(0, most_steps),
-       "Steps between checkpoints; there is one at the end too. 0: none, but where a signal stops the run."},
+       "Steps between checkpoints; there is also one at the end. 0: none, unless a signal or job.time_limit stops the "
+       "run."},
       {"checkpoint", "every_minutes", at<&C::checkpoint, &CheckpointConfig::every_minutes>,
        number("between 0 and 1000000", [](double x) { return x >= 0 && x <= 1e6; }),
        "Minutes between checkpoints, in addition to those of interval. One is written after the step in which they elapse, and at the end. 0: none."},
       {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
-       "Newest checkpoints that stay. The disk needs room for one more."},
+       "The number of newest checkpoints that are kept. The disk needs room for one more."},
       {"checkpoint", "asynchronous", at<&C::checkpoint, &CheckpointConfig::asynchronous>, anything(),
-       "Steps wait only for a copy of the rank's part of the states in memory, and it is written while training goes on. "
-       "The copy takes as much memory as the part does on the disk (AdamW: 12 bytes a parameter / ranks)."},
+       "A step waits only until each rank has copied its part of the states in memory. The copy is written while "
+       "training continues. It takes as much memory as the part takes on disk (AdamW: 12 bytes per parameter / ranks)."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
        one_of({"auto", "fp32", "bf16", "fp16"}),
-       "Type of the weights in model/ at the end. auto: that of the model at model.path as it is stored (of a quantised "
-       "GGUF file bf16); fp32 for a preset, and where training.precision is \"fp32\"."},
+       "Type of the weights in model/ at the end. auto: the type in which the model at model.path is stored (bf16 for "
+       "a quantised GGUF file); fp32 for a preset, and if training.precision is \"fp32\"."},
 
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},
       {"metrics", "dump_first_step", at<&C::metrics, &MetricsConfig::dump_first_step>, anything(),
-       "A safetensors file to write step 1 to, in fp32: \"logits\" [global batch, longest row, vocab] in the order of rows, shorter "
-       "rows filled up with zeros, \"loss\" [], and \"grad.NAME\" before clipping."},
+       "A safetensors file for the results of step 1, in fp32: \"logits\" [global batch, longest row, vocab] in the "
+       "order of rows, with shorter rows padded by zeros; \"loss\" []; and \"grad.NAME\" before clipping."},
   };
 }
 

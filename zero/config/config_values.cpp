@@ -60,33 +60,34 @@ std::string key_text(const std::string& name) {
 
 std::string group_markdown() {
   return R"(
-Groups of tensors may be treated differently; the first group that matches counts:
+Groups of tensors can have their own settings. The first group that matches a tensor applies:
 
 ```toml
 [[optimizer.group]]
-match = ["*.bias", "model.embed_tokens.*"]   # names as in the model's files, or one of them as a string
-optimizer = "adamw"                          # else that of the run
-lr = 3e-4                                    # at the peak of the schedule, which all tensors follow
-weight_decay = 0.0                           # of all matching tensors, vectors too
+match = ["*.bias", "model.embed_tokens.*"]   # tensor names in the model's files: a list, or one string
+optimizer = "adamw"                          # default: the run's optimizer
+lr = 3e-4                                    # peak rate; all tensors follow the same schedule
+weight_decay = 0.0                           # of all matching tensors, including vectors
 ```
 
-- Patterns are a shell's (fnmatch). `*` stands for any characters including dots, `?` for one,
-  `[ab]` for one of these, `[!ab]` for one of the others. They match whole names.
+- Patterns are those of a shell (fnmatch) and match whole names. `*` stands for any characters,
+  including dots, and `?` for one character. `[ab]` stands for one of the listed characters, `[!ab]`
+  for any other.
 - A group with the run's optimizer takes its other settings from the run. A group with another
-  optimizer uses that one's defaults, of lr and weight_decay too. The AdamW that accompanies a muon
-  or an adamw8bit run counts as the run's, with its betas and eps.
-- The `lr` of a muon group is the rate of matrices in blocks. AdamW takes its other tensors, at the
-  group's `lr_adamw`. The default of `lr_adamw` is the run's if the run's optimizer is muon, else
-  Muon's default.
-- A group's own rate, and `lr_adamw`, follow the schedule as a fraction of their own peak, whatever
-  the run's `lr`. With `lr = 0` in `[optimizer]` the groups with a rate of their own are trained,
-  and the rest stands still.
-- Several prodigy groups share one estimate, which follows the rate of the run. If the run has
-  another optimizer or the rate 0, it follows the first group with a rate above 0. A group at rate 0
-  has no part in it.
-- Four mistakes are refused: a pattern that no trained tensor matches, and a group whose tensors all
-  belong to groups before it. The others are a muon group without a matrix in a block, and a rate
-  that none of a group's tensors has.
+  optimizer uses the defaults of that optimizer, including lr and weight_decay. In a muon or
+  adamw8bit run, adamw also counts as the run's optimizer and uses the run's betas and eps.
+- The `lr` of a muon group is the rate of matrices in blocks. AdamW updates the group's other
+  tensors, at the group's `lr_adamw`. If the run's optimizer is muon, `lr_adamw` defaults to the
+  run's value, otherwise to Muon's default.
+- A group's own rate, and `lr_adamw`, follow the schedule as a fraction of their own peak,
+  independent of the run's `lr`. With `lr = 0` in `[optimizer]` only groups with their own rate are
+  trained.
+- Several prodigy groups share one estimate of the distance, which uses the run's rate. If the run
+  has another optimizer or the rate 0, it uses the rate of the first group with a rate above 0. A
+  group with rate 0 does not contribute to the estimate.
+- Refused are a pattern that matches no trained tensor, and a group whose tensors all belong to
+  earlier groups. A muon group without a matrix in a block is refused too. So is a rate that applies
+  to none of a group's tensors.
 )";
 }
 
@@ -176,12 +177,12 @@ std::string resolved_toml(const Config& config) {
 std::string configuration_markdown() {
   std::string page =
       "# Configuration\n\n"
-      "One TOML file describes a run. Every key may also be given as `--set section.key=value`. Such a\n"
-      "value is TOML, else taken as a string. If two keys exclude each other (preset and path, steps and\n"
-      "epochs), the given one displaces the file's. Paths are relative to the working directory. Unknown\n"
-      "keys, wrong types, impossible values and contradictions are refused before anything is allocated,\n"
-      "with exit code 2. A test keeps this page equal to the table in `zero/config/config_keys.cpp`, from\n"
-      "which it is made.\n";
+      "One TOML file describes a run. Every key can also be given as `--set section.key=value`. The value\n"
+      "is parsed as TOML; if that fails, it is taken as a string. If two keys exclude each other (preset\n"
+      "and path, steps and epochs), the one on the command line replaces the one in the file. Paths are\n"
+      "relative to the working directory. Unknown keys, wrong types, invalid values and contradictions\n"
+      "are refused with exit code 2 before anything is allocated. This page is generated from the table\n"
+      "in `zero/config/config_keys.cpp`, and a test keeps the two equal.\n";
   std::string section;
   for (const ConfigKey& key : config_keys()) {
     if (key.section != section) {

@@ -16,19 +16,21 @@
 //   meaning    for docs/configuration.md, which adds the rules that take the key, and their own defaults
 SETTING(double, lr, 1e-3, "lr", every_rule, not_negative(), must_agree, "Peak learning rate.")
 SETTING(double, weight_decay, 0.1, "weight_decay", every_rule, not_negative(), must_agree,
-        "On tensors of two or more dimensions.")
+        "Weight decay of tensors with two or more dimensions.")
 SETTING(double, beta1, 0.9, "betas", named_rules, below_one(), must_agree,
-        "decay of the two moments; lion: of the direction and of the moment.")
+        "decay rates of the two moments; for lion those of the direction and of the moment.")
 SETTING(double, beta2, 0.95, "betas", named_rules, below_one(), must_agree, "")
-SETTING(double, eps, 1e-8, "eps", named_rules, above_zero(), must_agree, "added to the root of the second moment.")
-SETTING(double, momentum, 0.9, "momentum", named_rules, below_one(), must_agree, "of the gradients.")
-SETTING(bool, nesterov, true, "nesterov", named_rules, anything(), must_agree, "momentum looks ahead.")
+SETTING(double, eps, 1e-8, "eps", named_rules, above_zero(), must_agree,
+        "added to the square root of the second moment.")
+SETTING(double, momentum, 0.9, "momentum", named_rules, below_one(), must_agree, "decay rate of the sum of gradients.")
+SETTING(bool, nesterov, true, "nesterov", named_rules, anything(), must_agree, "use Nesterov momentum.")
 SETTING(double, d0, 1e-6, "d0", named_rules, above_zero(), must_agree, "the first estimate of the distance.")
-SETTING(double, d_coef, 1.0, "d_coef", named_rules, above_zero(), must_agree, "factor of later estimates.")
-SETTING(bool, use_bias_correction, false, "use_bias_correction", named_rules, anything(), must_agree, "Adam's.")
+SETTING(double, d_coef, 1.0, "d_coef", named_rules, above_zero(), must_agree, "factor that multiplies later estimates.")
+SETTING(bool, use_bias_correction, false, "use_bias_correction", named_rules, anything(), must_agree,
+        "use Adam's bias correction.")
 SETTING(bool, safeguard_warmup, false, "safeguard_warmup", named_rules, anything(), must_agree,
-        "a warm-up does not hold the estimate down.")
+        "a learning-rate warm-up does not keep the estimate low.")
 SETTING(std::int64_t, ns_steps, 5, "ns_steps", named_rules, between(1, 100), must_agree,
-        "of the Newton-Schulz iteration.")
+        "steps of the Newton-Schulz iteration.")
 SETTING(double, lr_adamw, 3e-4, "lr_adamw", named_rules, not_negative(), must_agree,
-        "peak learning rate of embeddings, head and vectors, which AdamW takes, with `betas` and `eps`.")
+        "peak learning rate of embeddings, head and vectors, which AdamW updates, with `betas` and `eps`.")

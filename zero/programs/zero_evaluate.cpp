@@ -34,14 +34,14 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
                  "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
   app.add_option(
       "--tokenizer", options.place.tokenizer,
-      "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
+      "tokenizer.json, tokenizer.model or a folder with one, instead of that of the adapter or the model directory");
   app.add_option("--base", options.place.base, base_help);
   app.add_option(
       "--chat-template", options.chat_template,
       "name of a known template, or a file with a Jinja template; replaces that of the model or the adapter");
   app.add_option(
          "--seq-len", options.seq_len,
-         "tokens of a sequence; longer examples are cut. Default: 1024, or the model's context where that is shorter")
+         "tokens of a sequence; longer examples are cut. Default: 1024, or the model's context if that is shorter")
       ->check(CLI::Range(1, 1 << 30));
   app.add_option("--train-on", options.train_on, "tokens of a conversation that count: assistant or all")
       ->capture_default_str()
@@ -50,7 +50,7 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
       ->capture_default_str()
       ->check(CLI::IsMember({"uint16", "uint32"}));
   app.add_option("--precision", options.precision,
-                 "of weights and arithmetic. Default: that of the run, or the type in which the model is stored")
+                 "type of weights and arithmetic. Default: that of the run, or the type in which the model is stored")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--cache", options.cache,
                  "folder for tokenised texts, kept for the next call; on several nodes one that all of them see");

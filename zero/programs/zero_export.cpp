@@ -181,7 +181,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       app.add_option("--adapter", arguments.adapter,
                      "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
   auto* type = app.add_option("--type", arguments.type,
-                              "of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
+                              "type of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
                    ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   auto* gguf =
       app.add_option("--gguf", arguments.gguf,
@@ -189,9 +189,9 @@ void describe(CLI::App& app, Arguments& arguments) {
           ->check(refuse_foreign_type)
           ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
           ->excludes(type);
-  auto* tokenizer = app.add_option(
-      "--tokenizer", arguments.tokenizer,
-      "tokenizer.json, tokenizer.model or a folder with one, to go along instead of the model directory's");
+  auto* tokenizer =
+      app.add_option("--tokenizer", arguments.tokenizer,
+                     "tokenizer.json, tokenizer.model or a folder with one, to copy instead of the model directory's");
   app.add_option("--base", arguments.base, base_help);
   app.add_option(
          "--gguf-adapter", arguments.gguf_adapter,

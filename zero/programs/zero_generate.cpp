@@ -278,10 +278,10 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--tools", arguments.tools, "file with a JSON list of tools that the chat's template shows")
       ->needs(chat);
   app.add_option("--chat-template-kwargs", arguments.variables,
-                 "JSON object of further names for the chat's template: '{\"enable_thinking\": false}'")
+                 "JSON object of further variables for the chat template: '{\"enable_thinking\": false}'")
       ->needs(chat);
   app.add_option("--max-new-tokens", arguments.options.max_new_tokens,
-                 "tokens to add at most; to an answer of a chat too (there 512 if not given)")
+                 "largest number of new tokens, also per answer of a chat (default there: 512)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
   SamplingOptions& sampling = arguments.options.sampling;
@@ -300,7 +300,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option(
       "--tokenizer", arguments.tokenizer,
-      "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
+      "tokenizer.json, tokenizer.model or a folder with one, instead of that of the adapter or the model directory");
   app.add_option("--base", arguments.base, base_help);
   app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
   app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);

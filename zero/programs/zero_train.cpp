@@ -19,9 +19,9 @@ void describe(CLI::App& app, TrainArguments& arguments, bool& allow_unused) {
   app.add_flag("--allow-unused", allow_unused,
                "leave out tensors of the model's file that its configuration does not name: model.allow_unused=true");
   auto* overwrite = app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
-  auto* resume = app.add_flag("--resume", arguments.resume,
-                              "go on from the newest checkpoint of the run that job.output_dir holds")
-                     ->excludes(overwrite);
+  auto* resume =
+      app.add_flag("--resume", arguments.resume, "continue from the newest checkpoint of the run in job.output_dir")
+          ->excludes(overwrite);
   app.add_option("--accept-change", arguments.accepted_changes,
                  "with --resume: a key that may have another value than the checkpoint's; may be repeated")
       ->expected(1)
@@ -35,7 +35,7 @@ void describe(CLI::App& app, TrainArguments& arguments, bool& allow_unused) {
   app.add_flag("--print-config", arguments.print_config, "with --dry-run: every key with its value, too")
       ->needs(dry_run);
   app.add_option("--ranks", arguments.target.ranks,
-                 "with --dry-run: of so many ranks, on another machine; needs --memory")
+                 "with --dry-run: predict for this number of ranks on another machine; needs --memory")
       ->check(CLI::Range(1, 1000000))
       ->needs(dry_run);
   app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node; needs --memory")

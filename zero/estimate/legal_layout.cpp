@@ -245,8 +245,6 @@ std::string refused_layouts() {
       {2, {"parallel.tensor=2", "optimizer.name=adamw8bit", "model.hidden_size=264", "model.head_dim=44"}},
       {32, {"parallel.tensor=2"}},
       {2, {"parallel.tensor=2", "activation_checkpoint.mlp_tokens=32"}},
-      {2, {"job.reproducible=ranks", "activation_checkpoint.mlp_tokens=32"}},
-      {2, {"offload.activations=cpu"}},
       {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4"}},
   };
   std::string table = "| ranks | settings | message | nearest |\n|---|---|---|---|\n";

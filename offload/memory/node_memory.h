@@ -15,7 +15,4 @@ struct NodeMemory {
 /// cache that can be dropped counts as free. Tests set `root`, a prefix of /proc and /sys.
 NodeMemory node_memory(const std::string& root = "");
 
-/// Free bytes, for an ordinary user, of the file system that would hold `path`. The path need not exist yet.
-std::int64_t free_disk_bytes(const std::string& path);
-
 }  // namespace zero

@@ -23,7 +23,7 @@ OTHERS = {"pytorch_model.bin": noise(4000, 4), "consolidated.safetensors": noise
 
 class Place:
     def __init__(self, args, folder):
-        self.program, self.folder = os.path.join(args.bin, "zero_fetch"), folder
+        self.bin, self.data, self.program, self.folder = args.bin, args.data, os.path.join(args.bin, "zero_fetch"), folder
         self.hub = Hub({MODEL: Repository({**FILES, **OTHERS})})
 
     def path(self, *names):

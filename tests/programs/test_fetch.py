@@ -59,6 +59,18 @@ def check_cache(place):
     assert files_in(folder)["tokenizer.json"] == FILES["tokenizer.json"] and "has another size" in said, said
 
 
+def check_opened(place):
+    """The printed folder is one that zero_train opens, in the cache and elsewhere."""
+    place.hub.repositories["models/tiny/model"] = Repository(files_in(os.path.join(place.data, "tiny", "model")))
+    shutil.copy(os.path.join(place.data, "tiny", "tokens.bin"), place.folder)
+    for words in ([], ["--to", "there"]):
+        folder, _ = place.fetched("tiny/model", *words)
+        with open(place.path("config.toml"), "w") as file:
+            file.write(f'[job]\noutput_dir = "out"\n[model]\npath = "{folder}"\n[data]\ntrain = ["tokens.bin"]\n[training]\nsteps = 1\nseq_len = 16\n')
+        done = subprocess.run([os.path.join(place.bin, "zero_train"), "config.toml", "--dry-run"], cwd=place.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
 def check_dataset_and_names(place):
     """All files of a data set, over several pages of the listing, with names that addresses must escape."""
     files = {f"data/part {i}.jsonl": b'{"text": "%d"}\n' % i for i in range(23)}

@@ -104,8 +104,8 @@ void Hub::read(const HubFile& file, const std::string& commit, PartialFile& part
   Patience left = patience(file.path);
   std::int64_t furthest = partial.bytes();
   const std::string own_host = host_of(address);
-  while (partial.bytes() < file.bytes ||
-         file.bytes == 0) {  // an empty file is asked for too: access is the hub's to give
+  // An empty file is asked for too: access is the hub's to give.
+  while (partial.bytes() < file.bytes || file.bytes == 0) {
     HttpAnswer answer = client_.get(address, partial.bytes(), partial);
     if (partial.bytes() == file.bytes && (file.bytes > 0 || answer.is_whole())) return;
     if (partial.bytes() >= furthest + renewing_bytes) left.renew();

@@ -5,8 +5,6 @@
 #include <fstream>
 #include <optional>
 
-#include "base/files/lookup.h"
-
 namespace zero {
 namespace {
 
@@ -69,14 +67,6 @@ NodeMemory node_memory(const std::string& root) {
   for (const auto& left : {second, first})
     if (left && (memory.available < 0 || *left < memory.available)) memory = {*left, "the control group's limit"};
   return memory;
-}
-
-std::int64_t free_disk_bytes(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path place = std::filesystem::absolute(path, error);
-  while (!is_there(place) && place.has_relative_path()) place = place.parent_path();
-  const auto space = std::filesystem::space(place, error);
-  return error ? -1 : std::int64_t(space.available);
 }
 
 }  // namespace zero

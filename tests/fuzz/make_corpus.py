@@ -85,6 +85,13 @@ def write_model_config():
     write("model_config", "tinyllama", data("tinyllama-chat/config.json"))
 
 
+def write_hub_listing():
+    git, sha = "0" * 40, "1" * 64
+    write("hub_listing", "model", dumped([{"type": "directory", "oid": git, "size": 0, "path": "folder"}] +
+                                         [{"type": "file", "oid": git, "size": 3, "path": path} for path in ("config.json", "folder/a b.json", "tokenizer.json")] +
+                                         [{"type": "file", "oid": git, "size": 134, "path": "model.safetensors", "lfs": {"oid": sha, "size": 5000000000, "pointerSize": 134}}]))
+
+
 def write_configuration():
     for name in ("pretrain", "lora"):
         with open(os.path.join(ROOT, "examples", name + ".toml"), "rb") as file:
@@ -306,6 +313,6 @@ def write_peft_adapter():
                                    "adapter_model.safetensors": safetensors(dora)})
 
 
-for make in (write_safetensors, write_hf_directory, write_model_config, write_configuration, write_checkpoint, write_examples, write_tokenizer_json,
+for make in (write_safetensors, write_hf_directory, write_hub_listing, write_model_config, write_configuration, write_checkpoint, write_examples, write_tokenizer_json,
              write_sentencepiece, write_chat_template, write_gguf, write_peft_adapter):
     make()

@@ -126,7 +126,7 @@ def other_head(place):
 
 
 CASES = [
-    ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "hf download TinyLlama/TinyLlama-1.1B --local-dir"]),
+    ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "zero_fetch TinyLlama/TinyLlama-1.1B --to"]),
     ("vocabulary_too_small", small_vocabulary, [], ["32000 ids", "set vocab_size = 32000 in [model]"]),
     ("model_is_a_file", None, ["model.path=tokens.bin"], ["--set model.path=tokens.bin: is not a directory"]),
     ("model_that_a_shell_expands", None, ["model.path=$HOME/m"], ["$HOME/m: ~ and variables are not expanded"]),

@@ -48,6 +48,7 @@ ROOMS = {
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
     "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],
     "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate"],
+    "zero/fetch": ["base"],
     "zero/programs": [*LOWER, "comm/world", "zero/*"],
 }
 # (pattern of an included header, pattern of the files that may include it, what the rule says)
@@ -56,6 +57,7 @@ KEPT = [
     (r"nccl\.h", r"(comm/nccl|tests/cuda/emulated)/[^/]*\.(cpp|h)", "NCCL's header stays in comm/nccl"),
     (r"cublasLt\.h", r"(models/ops/cuda|tests/cuda/emulated)/[^/]*\.(cpp|h)", "cuBLASLt's header stays in models/ops/cuda"),
     (r"toml\+\+.*", r"zero/config/config\.cpp", "toml++ stays in zero/config/config.cpp"),
+    (r"curl/.*", r"zero/fetch/http_client\.cpp", "libcurl stays in zero/fetch/http_client.cpp"),
     (r"spdlog/.*", r"base/log\.cpp", "spdlog stays in base/log.cpp"),
     (r"(ATen|c10|torch)/.*", r"(?!base/).*(?<!\.cu)", "no LibTorch header in base/ or in a .cu file"),
     (r"torch/library\.h", r"(?!base/|comm/|offload/|models/|zero/).*|models/ops/.*|zero/modules/parameter_watch.cpp|zero/library/nn/watched_batch_norm.cpp", "operations are registered in models/ops, what watches parameters in zero/modules, converted norms in zero/library"),
@@ -206,7 +208,7 @@ def self_test():
     """The rules must be able to fail."""
     broken = [("comm/a.cpp", '#include "zero/core/engine.h"\n'), ("models/nn/a.cpp", '#include "comm/communicator.h"\n'), ("zero/core/a.cpp", '#include "zero/config/config.h"\n'),
               ("zero/core/buffers/a.cpp", '#include "models/nn/linear.h"\n'), ("models/ops/cuda/a.cpp", '#include "comm/communicator.h"\n'), ("comm/a.cpp", '#include "comm/mpi/point_to_point.h"\n'),
-              ("zero/train/a.cpp", '#include "comm/nccl/nccl_communicator.h"\n'), ("zero/core/a.cpp", "#include <mpi.h>\n"), ("zero/config/b.cpp", "#include <toml++/toml.h>\n"),
+              ("zero/train/a.cpp", '#include "comm/nccl/nccl_communicator.h"\n'), ("zero/fetch/hub.cpp", "#include <curl/curl.h>\n"), ("zero/fetch/a.cpp", '#include "zero/config/config.h"\n'), ("zero/core/a.cpp", "#include <mpi.h>\n"), ("zero/config/b.cpp", "#include <toml++/toml.h>\n"),
               ("comm/nccl/cuda/a.cu", "#include <ATen/ATen.h>\n"), ("base/a.cpp", "#include <ATen/ATen.h>\n"), ("comm/a.h", "int x;\n"),
               ("zero/core/a.cpp", "#include <torch/torch.h>\n"), ("models/nn/a.cpp", "#include <torch/library.h>\n"), ("zero/core/a.cpp", '#include "../a.h"\n'),
               ("models/a.cpp", "if (std::filesystem::exists(path)) return;\n"), ("zero/core/a.cpp", "return fs::is_directory(path, none);\n"), ("comm/a.cpp", "::stat(path, &it);\n"),

@@ -42,7 +42,7 @@ std::string hub_hint(const std::string& path) {
   for (std::size_t i = 0; i < path.size(); ++i)
     if (i != slash && !is_part(path[i])) return "";
   if (is_there(path.substr(0, slash))) return "";
-  return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
+  return "; if it is a model of Hugging Face's hub, fetch it first: zero_fetch " + path + " --to " + path;
 }
 
 // Returns the name in the same folder that a misspelt one probably means.

@@ -8,6 +8,7 @@
 
 #include "base/byte_count.h"
 #include "base/error.h"
+#include "base/files/free_space.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/base_model.h"

@@ -6,6 +6,7 @@
 
 #include "base/byte_count.h"
 #include "base/error.h"
+#include "base/files/free_space.h"
 #include "base/log.h"
 #include "models/nn/head.h"
 #include "offload/memory/page_arena.h"

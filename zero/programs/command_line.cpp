@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "zero/programs/program.h"
-#include "zero/programs/stray_arguments.h"
+#include "zero/programs/written_output.h"
 
 namespace zero {
 namespace {
@@ -34,15 +33,15 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// Throws InputError for words that do not belong to an option.
-void refuse_strays(const CLI::App& app) {
+/// Refuses words that belong to no option.
+void refuse_strays(const CLI::App& app, const KeyHint& key_hint) {
   const std::vector<std::string> strays = app.remaining();
   if (!strays.empty())
-    throw InputError(stray_arguments_message(strays, names_of_options(app)) + " (" + app.get_name() +
+    throw InputError(stray_arguments_message(strays, names_of_options(app), key_hint) + " (" + app.get_name() +
                      " --help lists the arguments)");
 }
 
-/// Returns true for rank 0 of mpirun or srun, and for a process that neither of them started.
+/// The rank that mpirun or srun sets; true without them.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
@@ -52,7 +51,7 @@ bool is_first_rank() {
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                      bool speaks) {
+                                      bool speaks, const KeyHint& key_hint) {
   app.set_version_flag("--version", version_text);
   app.get_formatter()->column_width(name_columns);
   app.description(broken(app.get_description(), line_columns));
@@ -61,7 +60,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.allow_extras();  // reported below: CLI11 lists them in reverse
   try {
     app.parse(argc, argv);
-    refuse_strays(app);
+    refuse_strays(app, key_hint);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       if (speaks) app.exit(error);
@@ -70,16 +69,17 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     }
     // A misspelt option explains a missing one, so report it first.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
+    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app, key_hint);
     throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
   }
   return std::nullopt;
 }
 
-std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text) {
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
+                                   const KeyHint& key_hint) {
   const bool first = is_first_rank();
   try {
-    return parse_command_line(app, argc, argv, version_text, first);
+    return parse_command_line(app, argc, argv, version_text, first, key_hint);
   } catch (const Error& error) {
     if (first) log_error(error.what());
     return static_cast<int>(error.code());

@@ -5,16 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "zero/programs/stray_arguments.h"
+
 namespace zero {
 
 /// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help or
 /// version was requested (printed if `speaks`). Throws InputError that refers to --help if parsing
-/// fails.
+/// fails. `key_hint`: for programs with --set (zero/programs/key_hint.h).
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                      bool speaks = true);
+                                      bool speaks = true, const KeyHint& key_hint = {});
 
-/// The same for a program that has not started its ranks yet. mpirun's first rank reports a parse error, and all ranks
-/// return exit code 2.
-std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text);
+/// The same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all return
+/// exit code 2.
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
+                                   const KeyHint& key_hint = {});
 
 }  // namespace zero

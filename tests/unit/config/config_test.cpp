@@ -351,9 +351,8 @@ TEST(Config, NamesOfTheHubGetTheCommandThatDownloadsThem) {
     check_files(config);
     ADD_FAILURE() << "accepted";
   } catch (const InputError& error) {
-    EXPECT_THAT(
-        error.what(),
-        HasSubstr("hf download TinyLlama/TinyLlama-1.1B-Chat-v1.0 --local-dir TinyLlama/TinyLlama-1.1B-Chat-v1.0"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("zero_fetch TinyLlama/TinyLlama-1.1B-Chat-v1.0 --to TinyLlama/TinyLlama-1.1B-Chat-v1.0"));
     EXPECT_THAT(error.what(), HasSubstr("train = [ \"a.bin\" ]: does not exist"));
   }
 }

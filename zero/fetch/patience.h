@@ -1,0 +1,39 @@
+#pragma once
+// Patience: which failures of a request may pass, how long to wait for that, and when to give up.
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "zero/fetch/http_client.h"
+
+namespace zero {
+
+/// True for cut connections, stalls, 408, 425, 429 and 5xx.
+bool may_pass(const HttpAnswer& answer);
+
+/// "could not be reached: REASON" and the like.
+std::string failure_of(const HttpAnswer& answer);
+
+class Patience {
+ public:
+  using Sleep = std::function<void(std::chrono::milliseconds)>;
+
+  static constexpr std::chrono::milliseconds first_wait{500}, longest_wait{60'000};
+  static constexpr std::chrono::seconds longest_wish{300};  // of a Retry-After
+
+  /// `tries`: failures in a row that are waited for. `what`: the request, for messages.
+  Patience(int tries, std::string what, Sleep sleep);
+
+  /// Warns, and waits for twice as long as the last time, or as long as the hub asks for. Throws Error, with the
+  /// remedy, for one failure too many, and where the hub asks for more than `longest_wish`.
+  void wait_after(const HttpAnswer& answer);
+  /// Forgets earlier failures: the last request got further.
+  void renew();
+
+ private:
+  int tries_, failed_ = 0;
+  std::string what_;
+  Sleep sleep_;
+};
+
+}  // namespace zero

@@ -149,6 +149,8 @@ struct CheckpointConfig {
 
 struct MetricsConfig {
   std::int64_t log_interval = 1;  // steps
+  bool tensorboard = false;       // event files in tb/
+  std::string trackio;            // a project; empty: none
   std::string dump_first_step;    // a safetensors file; empty: none
   bool operator==(const MetricsConfig&) const = default;
 };

@@ -75,8 +75,8 @@ class MetricsWriter {
   void cut_after(std::int64_t last_step);
   /// Syncs the lines to the disk, so that after a power loss every checkpoint has its lines. Warns once if that fails.
   void sync();
-  /// Calls `each` with the lines of steps after `step`, written or waiting, in order. Throws Error if the file cannot be
-  /// read.
+  /// Calls `each` with the lines of steps after `step`, written or waiting, in order. Throws Error if the file cannot
+  /// be read.
   void visit_after(std::int64_t step, const std::function<void(const StepMetrics&)>& each) const;
   /// The lines that are not in the file yet.
   const std::string& waiting() const { return waiting_; }

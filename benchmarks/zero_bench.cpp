@@ -5,6 +5,7 @@
 #include "benchmarks/benchmarks.h"
 #include "cmake/version.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/key_hint.h"
 
 namespace {
 
@@ -32,7 +33,7 @@ void print_usage(std::FILE* out) {
 }  // namespace
 
 std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) {
-  return parse_or_refuse(app, argc, argv, version_text("zero_bench"));
+  return parse_or_refuse(app, argc, argv, version_text("zero_bench"), key_hint);
 }
 
 int main(int argc, char** argv) {

@@ -47,12 +47,14 @@ function(zero_room name)
   zero_unity(room_${name} APART "${ROOM_APART}")
 endfunction()
 
-# zero_program(NAME SOURCE LINK targets...): an executable in bin/.
+# zero_program(NAME SOURCE [WITHOUT_TORCH] LINK targets...): an executable in bin/.
 function(zero_program name source)
-  cmake_parse_arguments(PROGRAM "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(PROGRAM "WITHOUT_TORCH" "" "LINK" ${ARGN})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${PROGRAM_LINK})
-  target_precompile_headers(${name} REUSE_FROM zero_torch_pch)
+  if(NOT PROGRAM_WITHOUT_TORCH)
+    target_precompile_headers(${name} REUSE_FROM zero_torch_pch)
+  endif()
   set_property(GLOBAL APPEND PROPERTY ZERO_PROGRAMS ${name})
 endfunction()
 
@@ -62,9 +64,11 @@ add_custom_target(zero_commit BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/zero_co
   COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D GIT=${GIT_EXECUTABLE} -D HEADER=${PROJECT_BINARY_DIR}/generated/zero_commit.h
   -P ${PROJECT_SOURCE_DIR}/cmake/write_commit.cmake VERBATIM)
 function(zero_add_version)
+  add_library(zero_version_number STATIC ${PROJECT_SOURCE_DIR}/cmake/version_number.cpp)
+  add_dependencies(zero_version_number zero_commit)
+  target_include_directories(zero_version_number PRIVATE ${PROJECT_BINARY_DIR}/generated PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(zero_version_number PRIVATE ZERO_VERSION="${PROJECT_VERSION}")
   add_library(zero_version STATIC ${PROJECT_SOURCE_DIR}/cmake/version.cpp)
-  add_dependencies(zero_version zero_commit)
-  target_include_directories(zero_version PRIVATE ${PROJECT_BINARY_DIR}/generated)
-  target_compile_definitions(zero_version PRIVATE ZERO_VERSION="${PROJECT_VERSION}" ZERO_HAS_CUDA=$<BOOL:${ZERO_CUDA}>)
-  target_link_libraries(zero_version PUBLIC room_comm)
+  target_compile_definitions(zero_version PRIVATE ZERO_HAS_CUDA=$<BOOL:${ZERO_CUDA}>)
+  target_link_libraries(zero_version PUBLIC zero_version_number room_comm)
 endfunction()

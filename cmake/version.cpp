@@ -3,11 +3,8 @@
 #include <torch/version.h>
 
 #include "comm/mpi/mpi_library.h"
-#include "zero_commit.h"
 
 namespace zero {
-
-std::string version() { return std::string(ZERO_VERSION) + (*ZERO_COMMIT ? " (commit " ZERO_COMMIT ")" : ""); }
 
 std::string version_text(const std::string& program) {
   return program + " " + version() + "\nLibTorch " TORCH_VERSION ", " + mpi_library() +

@@ -4,7 +4,7 @@
 
 namespace zero {
 
-/// "0.1.0 (commit 44116d0)". Without a git repository the commit is left out.
+/// "0.1.0 (commit 44116d0)". Without a git repository the commit is left out. (Needs no LibTorch: zero_version_number.)
 std::string version();
 
 /// "PROGRAM 0.1.0 (commit 44116d0)", and a line with the libraries: LibTorch as compiled against, MPI as loaded, CUDA

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "zero/programs/program.h"
-#include "zero/programs/stray_arguments.h"
+#include "zero/programs/printed_output.h"
 
 namespace zero {
 namespace {
@@ -35,10 +34,10 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
 }
 
 /// Refuses words that belong to no option.
-void refuse_strays(const CLI::App& app) {
+void refuse_strays(const CLI::App& app, KeyHint hint) {
   const std::vector<std::string> strays = app.remaining();
   if (!strays.empty())
-    throw InputError(stray_arguments_message(strays, names_of_options(app)) + " (" + app.get_name() +
+    throw InputError(stray_arguments_message(strays, names_of_options(app), hint) + " (" + app.get_name() +
                      " --help lists the arguments)");
 }
 
@@ -52,7 +51,7 @@ bool is_first_rank() {
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                      bool speaks) {
+                                      bool speaks, KeyHint hint) {
   app.set_version_flag("--version", version_text);
   app.get_formatter()->column_width(name_columns);
   app.description(broken(app.get_description(), line_columns));
@@ -61,7 +60,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.allow_extras();  // reported below: CLI11 lists them in reverse
   try {
     app.parse(argc, argv);
-    refuse_strays(app);
+    refuse_strays(app, hint);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       if (speaks) app.exit(error);
@@ -70,16 +69,17 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     }
     // A misspelt option explains a missing one, so report it first.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
+    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app, hint);
     throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
   }
   return std::nullopt;
 }
 
-std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text) {
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
+                                   KeyHint hint) {
   const bool first = is_first_rank();
   try {
-    return parse_command_line(app, argc, argv, version_text, first);
+    return parse_command_line(app, argc, argv, version_text, first, hint);
   } catch (const Error& error) {
     if (first) log_error(error.what());
     return static_cast<int>(error.code());

@@ -5,16 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "zero/programs/stray_arguments.h"
+
 namespace zero {
 
-/// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help or
-/// version was requested (printed if `speaks`). Throws InputError that refers to --help if parsing
-/// fails.
+/// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help or version was requested
+/// (printed if `speaks`). Throws InputError that refers to --help if parsing fails. `hint`: key_hint of a program with
+/// --set.
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                      bool speaks = true);
+                                      bool speaks = true, KeyHint hint = nullptr);
 
 /// The same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all return
 /// exit code 2.
-std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text);
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
+                                   KeyHint hint = nullptr);
 
 }  // namespace zero

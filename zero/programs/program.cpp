@@ -1,8 +1,5 @@
 #include "zero/programs/program.h"
 
-#include <cstdio>
-#include <iostream>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/outcome.h"
@@ -16,12 +13,6 @@ int run_program(const std::function<int()>& body) {
   if (!outcome.failed) return code;
   log_error(outcome.message);
   return static_cast<int>(outcome.code);
-}
-
-void require_written_output() {
-  std::cout.flush();
-  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw Error("standard output cannot be written: is the disk full, or did its reader end?");
 }
 
 }  // namespace zero

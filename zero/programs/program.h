@@ -8,7 +8,4 @@ namespace zero {
 /// code.
 int run_program(const std::function<int()>& body);
 
-/// Flushes standard output. Error if any output was lost.
-void require_written_output();
-
 }  // namespace zero

@@ -2,28 +2,10 @@
 
 #include <algorithm>
 
-#include "zero/config/config_keys.h"
-#include "zero/config/foreign_keys.h"
 #include "zero/config/nearest_key.h"
 
 namespace zero {
 namespace {
-
-// The key "section.key" in a word like "--zero-stage" or "--optimizer.lr"; empty for others.
-std::string key_of(std::string word) {
-  std::replace(word.begin(), word.end(), '-', '_');
-  for (const ConfigKey& key : config_keys())
-    if (word == key.name || word == key.full_name() || word == key.section + "_" + key.name) return key.full_name();
-  return "";
-}
-
-// The name of a configuration key and how to set it; empty for an unknown word.
-std::string key_hint(const std::string& name, const std::string& value) {
-  if (const std::string key = key_of(name); !key.empty())
-    return "; keys of the configuration are given as --set " + key + "=" + value;
-  const std::string foreign = foreign_key_hint("", name);
-  return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
-}
 
 // Compares without dashes, which would make short names alike. Never suggests --help for a misspelt option.
 std::string nearest_option(const std::string& option, const std::vector<std::string>& options) {
@@ -40,7 +22,8 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options) {
+std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options,
+                                    KeyHint hint) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
   all += words.size() == 1 ? ": is no argument" : ": are no arguments";
@@ -54,8 +37,8 @@ std::string stray_arguments_message(const std::vector<std::string>& words, const
   std::string option = "--" + name;
   std::replace(option.begin(), option.end(), '_', '-');
   if (holds(options, option)) return all + "; the option is " + option;
-  if (holds(options, "--set"))
-    if (const std::string hint = key_hint(name, value); !hint.empty()) return all + hint;
+  if (hint && holds(options, "--set"))
+    if (const std::string meaning = hint(name, value); !meaning.empty()) return all + meaning;
   const std::string near = nearest_option(option, options);
   return near.empty() ? all : all + "; the nearest option is " + near;
 }

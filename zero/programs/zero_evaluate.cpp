@@ -17,7 +17,7 @@
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/evaluation.h"
-#include "zero/programs/program.h"
+#include "zero/programs/printed_output.h"
 
 namespace zero {
 namespace {

@@ -33,6 +33,7 @@
 #include "zero/programs/chat_loop.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/model_source.h"
+#include "zero/programs/printed_output.h"
 #include "zero/programs/program.h"
 #include "zero/programs/prompts.h"
 

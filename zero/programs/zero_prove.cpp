@@ -14,6 +14,8 @@
 #include "comm/world/job.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/key_hint.h"
+#include "zero/programs/printed_output.h"
 #include "zero/programs/program.h"
 #include "zero/prove/proof.h"
 #include "zero/prove/step_recorder.h"
@@ -96,6 +98,7 @@ int main(int argc, char** argv) {
       "...) and reports which of them agree. Exit code 1: some do not.",
       "zero_prove");
   zero::describe(app, arguments);
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"))) return *code;
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"), zero::key_hint))
+    return *code;
   return arguments.record.path.empty() ? zero::prove_all(arguments) : zero::train_as_rank(arguments);
 }

@@ -15,6 +15,7 @@
 #include "models/text/jinja/error.h"
 #include "models/text/pipeline/text_pipeline.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/printed_output.h"
 #include "zero/programs/program.h"
 
 namespace zero {

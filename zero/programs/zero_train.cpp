@@ -5,7 +5,8 @@
 #include "comm/world/job.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
-#include "zero/programs/program.h"
+#include "zero/programs/key_hint.h"
+#include "zero/programs/printed_output.h"
 #include "zero/train/train_run.h"
 
 namespace zero {
@@ -64,7 +65,8 @@ int main(int argc, char** argv) {
   bool allow_unused = false;
   zero::describe(app, arguments, allow_unused);
   // Parse before the world starts: help and version need no MPI.
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"), zero::key_hint))
+    return *code;
   if (allow_unused) arguments.overrides.emplace_back("model.allow_unused=true");
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "zero/config/config_keys.h"
+#include "zero/programs/key_hint.h"
 #include "zero/programs/stray_arguments.h"
 
 namespace zero {
@@ -104,26 +105,28 @@ TEST(ForeignKeys, AreKnownWithoutASectionToo) {
 
 TEST(StrayArguments, NameTheKeyThatTheyMean) {
   const std::vector<std::string> options{"--set", "--overwrite"};
-  EXPECT_EQ(stray_arguments_message({"--lr", "1e-3"}, options),
+  EXPECT_EQ(stray_arguments_message({"--lr", "1e-3"}, options, key_hint),
             "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3");
-  EXPECT_THAT(stray_arguments_message({"--zero-stage=2"}, options), HasSubstr("--set zero.stage=2"));
-  EXPECT_THAT(stray_arguments_message({"--optimizer.lr=2"}, options), HasSubstr("--set optimizer.lr=2"));
-  EXPECT_THAT(stray_arguments_message({"--learning_rate", "2"}, options), HasSubstr("is `lr` in [optimizer]"));
-  EXPECT_EQ(stray_arguments_message({"more.toml"}, options), "more.toml: is no argument");
-  EXPECT_THAT(stray_arguments_message({"--lr", "2"}, {"--prompt"}), Not(HasSubstr("--set")))
+  EXPECT_THAT(stray_arguments_message({"--zero-stage=2"}, options, key_hint), HasSubstr("--set zero.stage=2"));
+  EXPECT_THAT(stray_arguments_message({"--optimizer.lr=2"}, options, key_hint), HasSubstr("--set optimizer.lr=2"));
+  EXPECT_THAT(stray_arguments_message({"--learning_rate", "2"}, options, key_hint),
+              HasSubstr("is `lr` in [optimizer]"));
+  EXPECT_EQ(stray_arguments_message({"more.toml"}, options, key_hint), "more.toml: is no argument");
+  EXPECT_THAT(stray_arguments_message({"--lr", "2"}, {"--prompt"}, key_hint), Not(HasSubstr("--set")))
       << "of a program without a configuration";
 }
 
 TEST(StrayArguments, NameTheNearestOption) {
   const std::vector<std::string> options{"--set", "--dry-run", "--max-new-tokens", "--prompt", "--prompts"};
-  EXPECT_EQ(stray_arguments_message({"--max_new_tokens", "5"}, options),
+  EXPECT_EQ(stray_arguments_message({"--max_new_tokens", "5"}, options, key_hint),
             "--max_new_tokens 5: are no arguments; the option is --max-new-tokens");
-  EXPECT_EQ(stray_arguments_message({"--dry_run"}, options), "--dry_run: is no argument; the option is --dry-run");
-  EXPECT_EQ(stray_arguments_message({"--sett", "zero.stage=2"}, options),
+  EXPECT_EQ(stray_arguments_message({"--dry_run"}, options, key_hint),
+            "--dry_run: is no argument; the option is --dry-run");
+  EXPECT_EQ(stray_arguments_message({"--sett", "zero.stage=2"}, options, key_hint),
             "--sett zero.stage=2: are no arguments; the nearest option is --set");
-  EXPECT_EQ(stray_arguments_message({"--promt=x"}, options),
+  EXPECT_EQ(stray_arguments_message({"--promt=x"}, options, key_hint),
             "--promt=x: is no argument; the nearest option is --prompt");
-  EXPECT_EQ(stray_arguments_message({"--bananas"}, options), "--bananas: is no argument");
+  EXPECT_EQ(stray_arguments_message({"--bananas"}, options, key_hint), "--bananas: is no argument");
   EXPECT_EQ(stray_arguments_message({"--lr", "3"}, {"--help", "--ids"}), "--lr 3: are no arguments")
       << "dashes are no letters in common";
   EXPECT_EQ(stray_arguments_message({"--helpp"}, {"--help"}), "--helpp: is no argument");

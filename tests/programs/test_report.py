@@ -231,17 +231,24 @@ def check_live(place):
     assert not last.read["live"] and last.runs["out"]["state"] == "stopped" and last.runs["out"]["steps"] == records(place, "out")[-1]["step"], last.read
 
 
-def check_looking_stops_no_run(place):
-    """A run that starts while reports look at its lock begins all the same."""
-    train(place, "out")
-    looker = subprocess.Popen(["sh", "-c", f"while :; do '{place.bin}/zero_report' out --out look.html > /dev/null || exit 1; done"], cwd=place.folder, env=environment(), start_new_session=True)
-    try:
-        for _ in range(4):
-            train(place, "out", "--overwrite", training__steps="1")
-        assert looker.poll() in (None, 1)  # it may look when --overwrite has just removed everything
-    finally:
-        os.killpg(looker.pid, signal.SIGKILL)
-        looker.wait()
+def check_live_without_room(place):
+    """A page that cannot be written costs one warning, and is there again when it can."""
+    run = start(place, "out", training__steps="100000", checkpoint__interval="100000")
+    wait_until(lambda: os.path.exists(place.path("out/metrics.jsonl")) and records_so_far(place, "out"))
+    os.mkdir(place.path("pages"))
+    follower = subprocess.Popen([place.bin + "/zero_report", "--live", "out", "--out", "pages/one.html"], cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    wait_until(lambda: os.path.exists(place.path("pages/one.html")))
+    os.rename(place.path("pages"), place.path("away"))
+    assert "warning: " in follower.stderr.readline()
+    time.sleep(4)  # it is tried again, in silence
+    os.rename(place.path("away"), place.path("pages"))
+    assert "can be written again" in follower.stderr.readline()
+    os.rename(place.path("pages"), place.path("away"))
+    run.send_signal(signal.SIGUSR1)
+    assert run.wait(timeout=DEADLINE_SECONDS) == 75
+    _, error = follower.communicate(timeout=DEADLINE_SECONDS)
+    lines = error.splitlines()
+    assert follower.returncode == 1 and lines[-1].startswith("error: ") and "pages/one.html" in lines[-1] and len(lines) <= 2, (follower.returncode, error)
 
 
 def main():

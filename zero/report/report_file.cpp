@@ -11,6 +11,7 @@
 #include "base/files/new_file.h"
 #include "base/log.h"
 #include "zero/report/report_page.h"
+#include "zero/report/running.h"
 
 namespace zero {
 namespace {
@@ -95,7 +96,9 @@ void write_live_report(const ReportRequest& request, const std::function<bool()>
       if (failed) log_info(request.out, " can be written again");
       failed = false;
     } catch (const Error& error) {
-      if (!goes_on || !said) throw;
+      if (!said) throw;
+      goes_on = goes_on && std::any_of(folders.begin(), folders.end(), is_running);
+      if (!goes_on) throw Error(error.what());  // 2 would say that nothing was written
       if (!failed) log_warning(error.what(), "; it is tried again while the run goes on");
       failed = true;
     }

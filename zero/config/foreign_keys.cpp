@@ -99,9 +99,9 @@ std::string foreign_value_hint(const std::string& value, const std::string& rule
 const std::vector<AbsentKey>& absent_keys() {
   static const std::string hf = "Hugging Face";
   static const std::vector<AbsentKey> keys = {
-      {"report_to", hf, "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them"},
+      {"report_to", hf, "metrics.jsonl in the output directory has each step's figures, and zero_report draws them"},
       {"wandb_project", "axolotl",
-       "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them"},
+       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them"},
       {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
       {"val_set_size", "axolotl",
        "put some of the examples into a file of their own, and name it in [data] validation"},

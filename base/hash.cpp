@@ -42,6 +42,12 @@ std::uint64_t linear_checksum(const std::byte* data, std::size_t bytes) {
   return (crc32c(a, c) << 32) | crc32c(b, d);
 }
 
+std::uint32_t crc32c_of(std::string_view bytes) {
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const char byte : bytes) crc = crc32c_byte(crc, static_cast<std::uint8_t>(byte));
+  return ~crc;
+}
+
 std::uint64_t checksum_of(std::string bytes) {
   bytes.resize((bytes.size() + 31) / 32 * 32);
   return checksum(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());

@@ -57,8 +57,9 @@ class Communicator {
   void broadcast(const at::Tensor& tensor, int root, CallTag tag = {});
 
   /// Receives out_counts[r] elements from every rank r into `out` and sends in_counts[r] elements of `in` to every rank
-  /// r, both in rank order. Counts may be 0 and may differ between pairs. Rank a must send b as many elements as b
-  /// expects from a. The tensors have the same type and do not overlap. Their lengths are the sums of the counts.
+  /// r, both in rank order. Counts may be 0 and may differ between pairs. The count that rank i sends to rank j must
+  /// equal the count that j expects from i. The tensors have the same type and do not overlap. Their lengths are the
+  /// sums of the counts.
   void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_counts, CallTag tag = {});
 
@@ -83,11 +84,11 @@ class Communicator {
   /// The memory on which this backend's collectives are fastest. Lives as long as the communicator.
   virtual CollectiveMemory& memory() = 0;
 
-  /// Handles failures outside the communicator's calls, and reports of failing ranks. Lives as long as the
-  /// communicator.
+  /// Returns the object that handles failures outside the communicator's calls and exchanges the reports of failing
+  /// ranks. It lives as long as the communicator.
   virtual FailureHandling& failures() = 0;
 
-  /// Sets the names of units for messages of this communicator and of those that are split from it later.
+  /// Sets the names of calls for error messages. Communicators that are split from this one later inherit them.
   void set_names(std::shared_ptr<const CallNames> names) { names_ = std::move(names); }
 
   /// Sets a function that receives every call's record before the call runs, on the calling thread. For traces and

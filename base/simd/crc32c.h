@@ -1,5 +1,5 @@
 #pragma once
-// One step of CRC-32C (Castagnoli's polynomial, as in iSCSI), by the processor's own instruction.
+// Steps of CRC-32C (the polynomial of Castagnoli, as in iSCSI) by the processor's own instruction.
 #include <cstdint>
 
 #if defined(__SSE4_2__)
@@ -18,6 +18,15 @@ inline std::uint64_t crc32c(std::uint64_t crc, std::uint64_t word) {
   return _mm_crc32_u64(crc, word);
 #else
   return __crc32cd(static_cast<std::uint32_t>(crc), word);
+#endif
+}
+
+/// `crc` after one more byte.
+inline std::uint32_t crc32c_byte(std::uint32_t crc, std::uint8_t byte) {
+#if defined(__SSE4_2__)
+  return _mm_crc32_u8(crc, byte);
+#else
+  return __crc32cb(crc, byte);
 #endif
 }
 

@@ -24,7 +24,8 @@ TORCH_LIBRARY(zero, m) {
   m.def("cross_entropy(Tensor logits, Tensor targets) -> (Tensor loss, Tensor lse)");
   m.def("cross_entropy_gradient_(Tensor(a!) logits, Tensor targets, Tensor scale) -> (Tensor loss, Tensor lse)");
   m.def("cross_entropy_backward_(Tensor(a!) logits, Tensor targets, Tensor lse, Tensor scale) -> ()");
-  m.def("dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence, int first_row, int first_column) -> Tensor");
+  m.def(
+      "dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence, int first_row, int first_column) -> Tensor");
   m.def("embedding_backward(Tensor dy, Tensor ids, int vocabulary) -> Tensor");
   m.def("trained_rows(Tensor x, Tensor targets, bool some_on_meta) -> Tensor");
   m.def("logits_chunks(Tensor rows, int row_bytes, int most) -> int[]");

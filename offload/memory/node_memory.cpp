@@ -59,13 +59,16 @@ std::optional<std::int64_t> left_in_groups(const std::string& top, std::string g
 
 NodeMemory node_memory(const std::string& root) {
   NodeMemory memory;
-  if (const auto kib = number_in(root + "/proc/meminfo", "MemAvailable:")) memory = {*kib * 1024, "MemAvailable"};
+  const std::string facts = root + "/proc/meminfo";
+  const auto total = number_in(facts, "MemTotal:"), available = number_in(facts, "MemAvailable:");
+  if (available) memory = {*available * 1024, "MemAvailable"};
   const std::string groups = root + "/sys/fs/cgroup";
   const auto second = left_in_groups(groups, own_group(root, ""), {"/memory.max", "/memory.current", "inactive_file"});
   const auto first = left_in_groups(groups + "/memory", own_group(root, "memory"),
                                     {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"});
   for (const auto& left : {second, first})
     if (left && (memory.available < 0 || *left < memory.available)) memory = {*left, "the control group's limit"};
+  if (total && available) memory.used = (*total - *available) * 1024;
   return memory;
 }
 

@@ -12,6 +12,10 @@ import time
 import traceback
 
 
+# Of a line of metrics.jsonl: what no two runs share.
+UNLIKE = ("seconds", "tokens_per_second", "peak_bytes", "time", "host_available_bytes", "host_used_bytes", "load_average")
+
+
 def mpirun(ranks):
     """The beginning of a command that starts so many ranks, on any machine, root or not."""
     return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + (["--allow-run-as-root"] if os.getuid() == 0 else [])

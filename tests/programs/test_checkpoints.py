@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from checks import ModelPlace, arguments, compare, environment, mpirun, run_checks
+from checks import UNLIKE, ModelPlace, arguments, compare, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -50,7 +50,7 @@ class Place(ModelPlace):
             return []
         with open(self.path(out, "metrics.jsonl")) as file:
             lines = [json.loads(line) for line in file if line.endswith("\n")]
-        return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second", "peak_bytes")} for line in lines]
+        return [{k: v for k, v in line.items() if k not in UNLIKE} for line in lines]
 
     def checkpoints(self, out="out"):
         folder = self.path(out, "checkpoints")

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 
+import test_records
 from checks import arguments, mount_apart, run_checks
-from test_checkpoints import Place, ranks_of, wait_for_steps
+from test_checkpoints import Place, ranks_of, wait_for_steps, wait_for_words
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "soak"))
 from faults import failing_calls
@@ -142,6 +143,23 @@ def check_goes_on_after_a_full_disk(place, disk):
             assert [line["step"] for line in place.metrics("disk/out")] == list(range(1, 41)), "lines that waited for room are lost"
             assert any(name.endswith(".safetensors") for name in os.listdir(place.path("disk/out", kind)))
             disk.empty()
+
+
+def check_records_wait_for_room(place, disk):
+    """metrics.jsonl, event files and the database of trackio wait with one warning each, and have all steps in the end."""
+    os.environ["TRACKIO_DIR"] = place.path("disk/trackio")
+    records = ("--set", "metrics.tensorboard=true", "--set", "metrics.trackio=project", "--set", "training.steps=300", "--set", "checkpoint.interval=0")
+    process = place.start(*records, out="disk/out")
+    assert wait_for_steps(place, process, 2, "disk/out"), place.wait(process)
+    fill(place.path("disk"), 0)
+    names = ("metrics.jsonl", "project.db", ".zero")
+    warned = [f"{name}: cannot be written: " for name in names]
+    assert all(wait_for_words(place, process, words) for words in warned), place.wait(process)
+    os.remove(place.path("disk/filler"))
+    code, said = place.wait(process, patience=180)
+    del os.environ["TRACKIO_DIR"]
+    assert code == 0 and all(said.count(words) == 1 and f"{name} can be written again" in said for name, words in zip(names, warned)), (code, said)
+    test_records.expect_records(place, "disk/out", 300, place.path("disk/trackio/project.db"))
 
 
 def check_fills_before_a_checkpoint(place, disk):

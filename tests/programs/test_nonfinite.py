@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 
-from checks import ModelPlace, arguments, environment, mpirun, run_checks
+from checks import UNLIKE, ModelPlace, arguments, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 SEQ_LEN, WINDOWS, BROKEN_ID = 24, 96, 511
@@ -72,7 +72,7 @@ class Place(ModelPlace):
             return [json.loads(line) for line in file if line.endswith("\n")]
 
     def metrics(self, out="out"):
-        return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second", "peak_bytes")} for line in self.lines(out)]
+        return [{k: v for k, v in line.items() if k not in UNLIKE} for line in self.lines(out)]
 
     def checkpoints(self, out="out"):
         folder = self.path(out, "checkpoints")

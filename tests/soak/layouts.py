@@ -21,10 +21,9 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "programs"))
-from checks import environment, mpirun
+from checks import UNLIKE, environment, mpirun
 
 PATIENCE_SECONDS = 600
-TIMES = ("seconds", "tokens_per_second", "peak_bytes")  # which no two runs share
 IDS = 60  # all vocabularies of tests/data have as many
 
 Layout = collections.namedtuple("Layout", "ranks threads settings")
@@ -67,7 +66,7 @@ class Place:
     def result(self, output):
         """Lines of metrics.jsonl, and files of weights."""
         with open(os.path.join(self.folder, output, "metrics.jsonl")) as file:
-            curve = [{key: value for key, value in json.loads(line).items() if key not in TIMES} for line in file]
+            curve = [{key: value for key, value in json.loads(line).items() if key not in UNLIKE} for line in file]
         weights = {}
         for path in glob.glob(os.path.join(self.folder, output, "*", "*.safetensors")):
             with open(path, "rb") as file:

@@ -28,7 +28,7 @@ from faults import KINDS, Checkpoints, Disk, Fault, failing_calls, send
 from samples import Sampler
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
-from checks import mount_apart
+from checks import UNLIKE, mount_apart
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "keep_training")
 DISK_BYTES = 32 << 20
@@ -51,7 +51,6 @@ VARIANTS = {
                                             "checkpoint.interval=25", "checkpoint.keep=4"],
     "stage 3, bf16, LoRA, checkpoints by the clock": ["zero.stage=3", "lora.r=4", "optimizer.lr=0.01", "checkpoint.every_minutes=0.02", "checkpoint.keep=3"],
 }
-UNLIKE = ("seconds", "tokens_per_second", "peak_bytes")
 GROWTH_BYTES = 3 << 20  # of a rank between two quarters of its life: pages come and go with the allocator's pool
 STRIKES = 5  # faults after which a step is waited for
 MARK = "ZERO_SOAK"

@@ -104,17 +104,17 @@ struct CommConfig {
   bool operator==(const CommConfig&) const = default;
 };
 
-struct CheckpointingConfig {  // [activation_checkpoint]
-  std::string mode = "none";  // none | full | selective | attention
-  std::int64_t every = 2;     // selective: every k-th block
-  std::string keep = "auto";  // keep outputs of norms and activations for backward: auto | on | off
+struct CheckpointingConfig {    // [activation_checkpoint]
+  std::string mode = "none";    // none | full | selective | attention
+  std::int64_t every = 2;       // selective: every k-th block
+  std::string keep = "auto";    // keep outputs of norms and activations for backward: auto | on | off
   std::int64_t mlp_tokens = 0;  // tokens in a tile of a block's MLP; 0: no tiles
   bool operator==(const CheckpointingConfig&) const = default;
 };
 
 struct OffloadConfig {
-  std::string optimizer = "none";   // none | cpu | nvme
-  std::string parameters = "none";  // none | cpu | nvme, at stage 3
+  std::string optimizer = "none";    // none | cpu | nvme
+  std::string parameters = "none";   // none | cpu | nvme, at stage 3
   std::string activations = "none";  // none | cpu
   std::string nvme_dir;
   bool operator==(const OffloadConfig&) const = default;
@@ -149,6 +149,8 @@ struct CheckpointConfig {
 
 struct MetricsConfig {
   std::int64_t log_interval = 1;  // steps
+  bool tensorboard = false;       // event files in tb/
+  std::string trackio;            // a project; empty: none
   std::string dump_first_step;    // a safetensors file; empty: none
   bool operator==(const MetricsConfig&) const = default;
 };

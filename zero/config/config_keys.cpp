@@ -1,5 +1,6 @@
 #include "zero/config/config_keys.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <type_traits>
@@ -80,6 +81,25 @@ Rule time_span() {
             const auto& text = std::get<std::string>(value);
             return text.empty() || time_span_of(text);
           }};
+}
+
+// Trackio's rule for names (SQLiteStorage.validate_project_name of version 0.43): these beginnings and ends name other
+// files of its own.
+Rule trackio_project() {
+  return {
+      "empty, or a name of letters, digits, - and _ that does not begin with registry- and does not end with _system, "
+      "_configs, _traces, _artifacts, _artifact_versions, _artifact_aliases or _run_artifact_links",
+      [](const Value& value) {
+        const auto& name = std::get<std::string>(value);
+        const auto is_plain = [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+        };
+        if (!std::all_of(name.begin(), name.end(), is_plain) || name.starts_with("registry-")) return false;
+        for (const char* end : {"_system", "_configs", "_traces", "_artifacts", "_artifact_versions",
+                                "_artifact_aliases", "_run_artifact_links"})
+          if (name.ends_with(end)) return false;
+        return true;
+      }};
 }
 
 // One of "a", "b" or "c", quoted as in the file.
@@ -396,6 +416,11 @@ std::vector<ConfigKey> keys_after_optimizer() {
 
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},
+      {"metrics", "tensorboard", at<&C::metrics, &MetricsConfig::tensorboard>, anything(),
+       "Writes the same figures to event files in tb/ of the output directory, for tensorboard --logdir."},
+      {"metrics", "trackio", at<&C::metrics, &MetricsConfig::trackio>, trackio_project(),
+       "A project: writes the same figures to its database, PROJECT.db in the environment's TRACKIO_DIR, or else in "
+       "trackio/ of the output directory, for trackio show --project PROJECT."},
       {"metrics", "dump_first_step", at<&C::metrics, &MetricsConfig::dump_first_step>, anything(),
        "A safetensors file for the results of step 1, in fp32: \"logits\" [global batch, longest row, vocab] in the "
        "order of rows, with shorter rows padded by zeros; \"loss\" []; and \"grad.NAME\" before clipping."},

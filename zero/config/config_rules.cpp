@@ -38,9 +38,10 @@ void check_reproducible(const Config& config) {
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
   if (config.job.over_ranks() && config.activation_checkpoint.mlp_tokens > 0)
-    refuse(config, "activation_checkpoint.mlp_tokens",
-           "adds gradients tile by tile, and job.reproducible = \"ranks\" promises the sums of whole rows: leave one of "
-           "the two out");
+    refuse(
+        config, "activation_checkpoint.mlp_tokens",
+        "adds gradients tile by tile, and job.reproducible = \"ranks\" promises the sums of whole rows: leave one of "
+        "the two out");
   for (const auto& [key, ranks] :
        {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
     if (config.job.over_ranks() && ranks > 1)
@@ -144,8 +145,8 @@ void check_lora(const Config& config) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check :
-       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles, check_lora, check_reproducible})
+  for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles,
+                           check_lora, check_reproducible})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

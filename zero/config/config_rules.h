@@ -8,8 +8,8 @@ namespace zero {
 /// parse_config().
 void check_contradictions(const Config& config);
 
-/// Returns the start of a message about one value of a key: "--set data.train=a.bin:" if the place shows only that
-/// value, otherwise "c.toml:6: [data] train = [ \"a.bin\", \"b.bin\" ]: b.bin".
+/// Returns the start of a message about one value of a key. For a key with one value: "--set data.train=a.bin:". For a
+/// list the value is appended: "c.toml:6: [data] train = [ \"a.bin\", \"b.bin\" ]: b.bin".
 std::string where_of(const Config& config, const std::string& key, const std::string& value);
 
 }  // namespace zero

@@ -99,9 +99,12 @@ std::string foreign_value_hint(const std::string& value, const std::string& rule
 const std::vector<AbsentKey>& absent_keys() {
   static const std::string hf = "Hugging Face";
   static const std::vector<AbsentKey> keys = {
-      {"report_to", hf, "metrics.jsonl in the output directory has each step's figures, and zero_report draws them"},
+      {"report_to", hf,
+       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] "
+       "tensorboard = true and trackio = \"PROJECT\" write them for these tools"},
       {"wandb_project", "axolotl",
-       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them"},
+       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] trackio = "
+       "\"PROJECT\" writes them for a dashboard on this machine"},
       {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
       {"val_set_size", "axolotl",
        "put some of the examples into a file of their own, and name it in [data] validation"},
@@ -272,6 +275,8 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"keep_latest_k", titan, "checkpoint.keep", ""},
       {"logging_steps", hf, "metrics.log_interval", ""},
       {"log_freq", titan, "metrics.log_interval", ""},
+      {"enable_tensorboard", titan, "metrics.tensorboard", ""},
+      {"save_tb_folder", titan, "metrics.tensorboard", "true or false: the folder is tb/ of job.output_dir"},
       {"log_every_n_steps", tune, "metrics.log_interval", ""},
       {"steps_per_print", ds, "metrics.log_interval", ""},
   };

@@ -19,7 +19,7 @@ namespace zero {
 struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
-  bool keep_inputs = false;          // backward uses kept outputs of norms and activations instead of recomputing them
+  bool keep_inputs = false;          // inputs of matrix products are kept for backward instead of recomputed
   std::int64_t mlp_tokens = 0;       // tokens that MLPs process at a time; backward recomputes each tile. 0: all
   bool inputs_on_host = false;       // inputs of recomputed blocks wait in host memory
 
@@ -43,7 +43,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   /// Computes the result from the last unit's input. `context`: that of the pass.
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
-  /// Runs forward. Other passes in progress reshard their weights, and gather them again for their backward. The
+  /// Runs forward. First makes other passes in progress reshard their weights; they gather them again for backward. The
   /// context's batch must outlive the pass, and `run` must live until end(). `x`: the previous run's result, as a leaf;
   /// undefined for the first run. `head` replaces the forward of the chain's last unit. Collective.
   ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& x = {},
@@ -57,7 +57,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   /// batch, not averaged, and includes the terms that the run's units added. If autograd is off, the loss lacks those
   /// terms. For any other run: the next run's input.
   const at::Tensor& result() const { return result_; }
-  /// Returns the loss of this run's units, [] without gradient. For the last run this is result(), for any other run
+  /// Returns the loss of this run's units as a detached scalar. For the last run this is result(), for any other run
   /// the sum of its terms; undefined if there are none.
   at::Tensor loss() const { return is_last_ ? result_.detach() : context_.terms->sum(); }
   /// The metrics that the loss and its terms report.

@@ -20,8 +20,7 @@ at::Tensor view_of(const at::Tensor& buffer, const at::Tensor& x) {
 }  // namespace
 
 at::Tensor HostBuffers::take(std::int64_t bytes) {
-  if (const auto found = free_.lower_bound(bytes); found != free_.end())
-    return free_.extract(found).mapped().buffer;
+  if (const auto found = free_.lower_bound(bytes); found != free_.end()) return free_.extract(found).mapped().buffer;
   if (!free_.empty()) {  // the largest is too small
     const auto small = free_.extract(std::prev(free_.end()));
     small.mapped().copied.wait_on_host();
@@ -84,8 +83,7 @@ void KeptInputs::fetch(int unit) {
   input.arriving = at::empty(input.shape, input.options);
   home_.copies.follow_current();
   const auto there = home_.copies.enter();
-  if (input.arriving.numel() > 0)
-    input.arriving.copy_(view_of(input.host, input.arriving), /*non_blocking=*/true);
+  if (input.arriving.numel() > 0) input.arriving.copy_(view_of(input.host, input.arriving), /*non_blocking=*/true);
   input.copied.set();
 }
 

@@ -323,11 +323,10 @@ void ModelStates::export_in_order(const std::vector<ParameterGroup*>& exported, 
     std::vector<ExportedTensor> tensors = tensors_of(groups);
     auto next = tensors.begin();
     for (ParameterGroup* group : groups)
-      export_group(*group, of_group,
-                   [&](const TensorSpec&, const at::Tensor& value) {
-                     next->value = next->is_joined ? value : value.clone();  // of the group's vector
-                     ++next;
-                   });
+      export_group(*group, of_group, [&](const TensorSpec&, const at::Tensor& value) {
+        next->value = next->is_joined ? value : value.clone();  // of the group's vector
+        ++next;
+      });
     sort_by_parameter(tensors);
     for (const ExportedTensor& tensor : tensors) sink(tensor.spec, tensor.value);
   }

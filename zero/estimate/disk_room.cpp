@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t metrics_line = 384;  // upper bound in bytes
+// Upper bounds in bytes of a logged step in each record, and of what SQLite holds besides.
+constexpr std::int64_t metrics_line = 640, event_record = 1024, database_row = 1536, database_log = 8 << 20;
 constexpr std::int64_t unknown_steps = 10'000;
 constexpr long tmpfs_magic = 0x01021994;
 
@@ -79,8 +80,10 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
   if (config.checkpoint.is_regular())                                       // "keep all" may be a very large number
     need.checkpoints =
         std::int64_t(std::min((double(config.checkpoint.keep) + 1) * double(plan.checkpoint), std::ldexp(1.0, 62)));
-  need.records =
-      steps.value_or(unknown_steps) / std::max<std::int64_t>(1, config.metrics.log_interval) * metrics_line + 64 * 1024;
+  const bool tensorboard = config.metrics.tensorboard, trackio = !config.metrics.trackio.empty();
+  const std::int64_t step = metrics_line + (tensorboard ? event_record : 0) + (trackio ? database_row : 0);
+  need.records = steps.value_or(unknown_steps) / std::max<std::int64_t>(1, config.metrics.log_interval) * step +
+                 64 * 1024 + (trackio ? database_log : 0);
   return need;
 }
 

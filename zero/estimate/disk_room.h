@@ -15,7 +15,7 @@ namespace zero {
 struct DiskNeed {
   std::int64_t result = 0;       // model/ or adapter/
   std::int64_t checkpoints = 0;  // the kept checkpoints and the one being written; 0 without an interval
-  std::int64_t records = 0;      // metrics.jsonl and config.toml
+  std::int64_t records = 0;      // metrics.jsonl, tb/, trackio/ and config.toml
 
   std::int64_t sum() const { return result + checkpoints + records; }
 };

@@ -73,8 +73,8 @@ std::vector<LayoutChange> changes_to(const Config& config, int ranks) {
     changes.push_back({"activation_checkpoint.mlp_tokens=0",
                        [](Config& other) { other.activation_checkpoint.mlp_tokens = 0; }, 1.05});
   if (config.offload.activations != "none")
-    changes.push_back({"activation_checkpoint.mode=full",
-                       [](Config& other) { other.activation_checkpoint.mode = "full"; }, 1.05});
+    changes.push_back(
+        {"activation_checkpoint.mode=full", [](Config& other) { other.activation_checkpoint.mode = "full"; }, 1.05});
   if (config.job.over_ranks())
     changes.push_back({"job.reproducible=none", [](Config& other) { other.job.reproducible = "none"; }, 8});
   if (config.lora && config.lora->double_quantization)

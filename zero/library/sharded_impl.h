@@ -63,7 +63,7 @@ struct ShardedModel::Impl {
   double above_0(double weight);
   /// Registers the module's current buffers, which checkpoints hold in addition to the states.
   void keep_buffers();
-  /// Copies values into buffers that are not contiguous. Call it after a checkpoint was read.
+  /// Copies the values that a checkpoint restored into buffers that are not contiguous. Call it after one was read.
   void take_buffers();
   /// Discards the step's micro-batches so far.
   void drop_step();
@@ -74,8 +74,8 @@ struct ShardedModel::Impl {
   int stage() const;
 };
 
-/// Checks that all processes make the same call. It uses the communicator of the modules' gathers, so a process that
-/// computes instead is reported at once. On the communicator for files, each side would wait until the deadline.
+/// Checks that all processes make the same call, on the communicator that gathers weights. A process that runs forward
+/// or backward instead is thus reported at once. On the communicator for files, each side would wait for the deadline.
 /// Collective.
 void meet(const World& world, Phase phase);
 

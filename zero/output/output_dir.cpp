@@ -9,6 +9,7 @@
 #include "base/files/new_file.h"
 #include "base/files/past_refusal.h"
 #include "zero/config/model_paths.h"
+#include "zero/output/record_names.h"
 #include "zero/output/run_mark.h"
 
 namespace zero {
@@ -82,10 +83,21 @@ void require_unread(const std::string& path, const char* trace, const std::vecto
                      " (" + read->name + ") there: name another directory, or move what is read");
 }
 
+// Leaves what a link leads to.
+template <class IsOwn>
+void clear_folder(const std::string& folder, const IsOwn& is_own, FileCalls& calls) {
+  if (facts_of(folder, calls, Links::kept).kind != FileFacts::Kind::directory) return;
+  for (const std::string& name : names_in(folder, calls))
+    if (is_own(name)) remove_file(folder + "/" + name, calls);
+  if (names_in(folder, calls).empty()) remove_file(folder, calls);
+}
+
 void clear(const std::string& path, FileCalls& calls) {
   clear_result_folder(place(path, "model"), calls);
   clear_result_folder(place(path, "adapter"), calls);
   clear_checkpoints(place(path, "checkpoints"), calls);
+  clear_folder(place(path, "tb"), event_file_time, calls);
+  clear_folder(place(path, "trackio"), is_database_file, calls);
   for (const char* file : {"metrics.jsonl", "config.toml"}) remove_file(place(path, file), calls);
 }
 

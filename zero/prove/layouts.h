@@ -1,7 +1,7 @@
 #pragma once
-// Layouts: the variants of one configuration that must agree: ranks, stages, micro-batches, places of states,
-// recomputation, a stop halfway. Each layout differs from some other layout in only a few settings, so that a
-// difference points to its cause.
+// Layouts: variants of one configuration whose results must agree. They differ in ranks, stages, micro-batches, places
+// of states, recomputation or a stop halfway. Each layout differs from some other layout in only a few settings, so
+// that a difference points to its cause.
 #include <optional>
 #include <string>
 #include <vector>

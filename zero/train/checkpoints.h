@@ -38,8 +38,8 @@ class Checkpoints {
   /// Notes that the run continues from its checkpoint of that step.
   void resumed(std::int64_t steps) { saved_steps_ = steps; }
 
-  /// Returns whether the checkpoint exists. Waits for the previous checkpoint first. The result is the same on all
-  /// ranks. Collective.
+  /// Waits for the previous checkpoint, then saves this one. Returns true if it was saved, on all ranks alike.
+  /// Collective.
   bool save(const RunPosition& position);
 
   /// Waits for the previous checkpoint first. Returns when the copy is made if checkpoints are asynchronous, otherwise

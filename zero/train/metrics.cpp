@@ -109,9 +109,7 @@ void drop_damaged(const std::string& path, const Written& written, const std::sh
               written.behind.empty() ? ", are left out" : ", are left out; those behind them stay");
 }
 
-}  // namespace
-
-std::string format_metrics(const StepMetrics& metrics) {
+nlohmann::ordered_json object_of(const StepMetrics& metrics) {
   nlohmann::ordered_json object = {{"version", 1},
                                    {"step", metrics.step},
                                    {"loss", metrics.loss},
@@ -122,11 +120,31 @@ std::string format_metrics(const StepMetrics& metrics) {
                                    {"seconds", metrics.seconds},
                                    {"tokens_per_second", metrics.tokens_per_second},
                                    {"peak_bytes", metrics.peak_bytes}};
-  if (metrics.validation_loss) object["validation_loss"] = *metrics.validation_loss;
-  if (metrics.skipped) object["skipped"] = *metrics.skipped;
-  if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) object[name] = *value;
+  };
+  add("time", metrics.time);
+  add("epoch", metrics.epoch);
+  add("host_available_bytes", metrics.host_available_bytes);
+  add("host_used_bytes", metrics.host_used_bytes);
+  add("load_average", metrics.load_average);
+  add("validation_loss", metrics.validation_loss);
+  add("skipped", metrics.skipped);
+  add("loss_scale", metrics.loss_scale);
   for (const auto& [name, value] : metrics.optimizer) object[name] = value;
-  return object.dump();
+  return object;
+}
+
+}  // namespace
+
+std::string format_metrics(const StepMetrics& metrics) { return object_of(metrics).dump(); }
+
+std::vector<std::pair<std::string, double>> figures_of(const StepMetrics& metrics) {
+  std::vector<std::pair<std::string, double>> figures;
+  const nlohmann::ordered_json object = object_of(metrics);
+  for (const auto& [name, value] : object.items())
+    if (name != "version" && name != "step" && name != "time") figures.emplace_back(name, value.get<double>());
+  return figures;
 }
 
 StepMetrics parse_metrics(const std::string& line) {
@@ -140,6 +158,15 @@ StepMetrics parse_metrics(const std::string& line) {
                                                {"lr", &metrics.lr},
                                                {"seconds", &metrics.seconds},
                                                {"tokens_per_second", &metrics.tokens_per_second}};
+  const std::map<std::string, std::optional<std::int64_t>*> optional_counts{
+      {"host_available_bytes", &metrics.host_available_bytes},
+      {"host_used_bytes", &metrics.host_used_bytes},
+      {"skipped", &metrics.skipped}};
+  const std::map<std::string, std::optional<double>*> optional_numbers{{"time", &metrics.time},
+                                                                       {"epoch", &metrics.epoch},
+                                                                       {"load_average", &metrics.load_average},
+                                                                       {"validation_loss", &metrics.validation_loss},
+                                                                       {"loss_scale", &metrics.loss_scale}};
   try {
     const auto number_of = [](const nlohmann::ordered_json& value) {
       return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
@@ -151,12 +178,10 @@ StepMetrics parse_metrics(const std::string& line) {
         *count->second = value.get<std::int64_t>();
       else if (const auto number = numbers.find(name); number != numbers.end())
         *number->second = number_of(value);
-      else if (name == "validation_loss")
-        metrics.validation_loss = number_of(value);
-      else if (name == "skipped")
-        metrics.skipped = value.get<std::int64_t>();
-      else if (name == "loss_scale")
-        metrics.loss_scale = number_of(value);
+      else if (const auto some_count = optional_counts.find(name); some_count != optional_counts.end())
+        *some_count->second = value.get<std::int64_t>();
+      else if (const auto some_number = optional_numbers.find(name); some_number != optional_numbers.end())
+        *some_number->second = number_of(value);
       else
         metrics.optimizer.emplace_back(name, number_of(value));
     }
@@ -237,6 +262,15 @@ void MetricsWriter::write(const StepMetrics& metrics) {
   waiting_ += format_metrics(metrics) + '\n';
   last_step_ = metrics.step;
   flush();
+}
+
+void MetricsWriter::visit_after(std::int64_t step, const std::function<void(const StepMetrics&)>& each) const {
+  const auto look = [&](const std::string& line) {
+    if (step_of(line).value_or(0) > step) each(parse_metrics(line));
+  };
+  if (facts_of(path_, *calls_).kind != FileFacts::Kind::absent) for_each_line(File::open(path_, *calls_), look);
+  std::istringstream waiting(waiting_);
+  for (std::string line; std::getline(waiting, line);) look(line);
 }
 
 void MetricsWriter::sync() {

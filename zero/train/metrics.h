@@ -2,6 +2,7 @@
 // metrics.jsonl: one JSON object per logged step. Only rank 0 writes it.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,11 @@ struct StepMetrics {
   double seconds = 0;               // since step 1 began
   double tokens_per_second = 0;     // rate since the previous object, without validations
   std::int64_t peak_bytes = 0;      // peak of tensors, on the rank with the most
+  std::optional<double> time;       // Unix time in seconds, when the figures were known
+  std::optional<double> epoch;      // passes over the training data so far
+  // Rank 0's host: memory that processes can still take, memory in use, and the load average of the last minute.
+  std::optional<std::int64_t> host_available_bytes, host_used_bytes;
+  std::optional<double> load_average;
   std::optional<double> validation_loss;
   std::optional<std::int64_t> skipped;  // steps skipped so far, for any reason
   std::optional<double> loss_scale;     // fp16
@@ -35,6 +41,9 @@ struct StepMetrics {
 std::string format_metrics(const StepMetrics& metrics);
 /// Parses such a line; null becomes NaN. Throws Error if the line is malformed.
 StepMetrics parse_metrics(const std::string& line);
+
+/// The numbers of such a line by their names, without version, step and time. Some may be NaN or infinite.
+std::vector<std::pair<std::string, double>> figures_of(const StepMetrics& metrics);
 
 /// Returns the step of the last object in such a file; 0 if the file is empty or missing. Throws InputError if the file
 /// cannot be read.
@@ -66,6 +75,9 @@ class MetricsWriter {
   void cut_after(std::int64_t last_step);
   /// Syncs the lines to the disk, so that after a power loss every checkpoint has its lines. Warns once if that fails.
   void sync();
+  /// Calls `each` with the lines of steps after `step`, written or waiting, in order. Throws Error if the file cannot be
+  /// read.
+  void visit_after(std::int64_t step, const std::function<void(const StepMetrics&)>& each) const;
   /// The lines that are not in the file yet.
   const std::string& waiting() const { return waiting_; }
   /// The step of the last object, written or waiting; 0 if there is none.

@@ -31,6 +31,12 @@ struct Step {
   bool passed = false;     // the step was skipped, before or after it was computed
   StepMetrics metrics;     // complete in step_finished()
   bool validated = false;  // step_finished() followed a validation, even one that was dropped
+
+  /// True if the records of a run of `steps` steps hold it, with `interval` steps between their lines. They hold the
+  /// last step, and every step that was validated or skipped.
+  bool is_logged(std::int64_t interval, std::int64_t steps) const {
+    return metrics.step % interval == 0 || metrics.step == steps || validates || validated || passed;
+  }
 };
 
 }  // namespace zero

@@ -121,7 +121,8 @@ void StepLoop::finish(Step step) {
   metrics.step = step.index + 1;
   metrics.grad_norm = step.result.norm;
   metrics.lr = learning_rate(schedule_, step.index);
-  metrics.seconds = seconds();
+  metrics.epoch = batches_.loader().order().epochs_after(metrics.step);
+  stamp(metrics);
   metrics.optimizer = step.result.optimizer;
   for (std::size_t f = 0; f < step.figures.size(); ++f)
     metrics.optimizer.emplace_back(step.figures[f].first, all.figures[f]);
@@ -132,6 +133,13 @@ void StepLoop::finish(Step step) {
     tell(step);
 }
 
+void StepLoop::stamp(StepMetrics& metrics) const {
+  using std::chrono::milliseconds;
+  metrics.seconds = seconds();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  metrics.time = double(std::chrono::duration_cast<milliseconds>(now).count()) / 1000;
+}
+
 void StepLoop::tell(const Step& step) {
   for (StepObserver* observer : observers_) observer->step_finished(step);
 }
@@ -140,7 +148,7 @@ void StepLoop::release(std::optional<double> validation_loss) {
   Step step = std::move(*std::exchange(held_, std::nullopt));
   step.validated = true;
   step.metrics.validation_loss = validation_loss;
-  if (validation_loss) step.metrics.seconds = seconds();
+  if (validation_loss) stamp(step.metrics);
   tell(step);
 }
 

@@ -96,6 +96,7 @@ class StepLoop {
   void count(Step& step);
   void read_oldest();
   void finish(Step step);
+  void stamp(StepMetrics& metrics) const;
   void tell(const Step& step);
   Then boundary();
   void stand_at(const RunPosition& position);

@@ -7,15 +7,15 @@ namespace zero {
 
 /// While the object lives, the first of these signals is recorded, and a later one ends the process as usual. Signals
 /// within a second of the first count as the same request, because the scheduler's and mpirun's signals may both
-/// arrive. For a second Ctrl-C this time is a fifth of a second. SIGINT and SIGHUP stay ignored if they were ignored
-/// when the process started (nohup). After the object is destroyed only SIGTERM has an effect, because the process is
-/// ending. Once the object is constructed, a closed pipe behind the log no longer ends the process. One object per
-/// process.
+/// arrive. Repeated Ctrl-C counts as the same request only within 0.2 s. SIGINT and SIGHUP stay ignored if they were
+/// ignored when the process started (nohup). After the object is destroyed the process is ending, and the other signals
+/// are ignored; SIGTERM still has an effect. Once the object is constructed, a closed pipe behind the log no longer
+/// ends the process. One object per process.
 class StopSignal {
  public:
-  /// `speaks`: answers the first signal with a line on standard error, because the step may take long. The answer is
-  /// immediate, except that for SIGTERM it is two seconds late, because mpirun kills the ranks of a failed job with
-  /// SIGTERM.
+  /// `speaks`: answers the first signal with a line on standard error, because the step may take long. For SIGTERM the
+  /// answer waits two seconds: mpirun also sends SIGTERM to a failed job and kills it soon after, and a killed rank
+  /// must not promise a checkpoint.
   explicit StopSignal(bool speaks = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

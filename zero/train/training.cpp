@@ -5,6 +5,8 @@
 #include "zero/train/observers/nonfinite_steps.h"
 #include "zero/train/observers/progress_lines.h"
 #include "zero/train/observers/stops_on_request.h"
+#include "zero/train/observers/tensorboard_events.h"
+#include "zero/train/observers/trackio_rows.h"
 #include "zero/train/observers/validation.h"
 
 namespace zero {
@@ -24,6 +26,8 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
       config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
+  list(std::make_unique<TensorBoardEvents>(config, loop_, parts.records));
+  list(std::make_unique<TrackioRows>(config, loop_, parts.records));
   list(std::make_unique<ProgressLines>(parts.records));
   // At a boundary a run is saved, validated, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));

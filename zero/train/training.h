@@ -38,7 +38,8 @@ struct TrainingParts {
 
 class Training {
  public:
-  /// `steps` is the length of the run. Not collective.
+  /// `steps` is the length of the run. Throws Error on the rank with records if one of them cannot be opened. Not
+  /// collective.
   Training(const Config& config, std::int64_t steps, Engine& engine, const TrainingParts& parts);
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;

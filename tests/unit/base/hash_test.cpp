@@ -43,6 +43,19 @@ TEST(Checksum, ChangesWithEveryBitAndFillsUpWithZeros) {
   EXPECT_EQ(checksum_of(bytes + std::string(24, '\0')), whole);
 }
 
+// RFC 3720, appendix B.4.
+TEST(Crc32c, GivesTheValuesOfItsDefinition) {
+  std::string rising(32, '\0');
+  std::iota(rising.begin(), rising.end(), '\0');
+  const std::string falling(rising.rbegin(), rising.rend());
+  EXPECT_EQ(crc32c_of(""), 0u);
+  EXPECT_EQ(crc32c_of("123456789"), 0xE3069283u);
+  EXPECT_EQ(crc32c_of(std::string(32, '\0')), 0x8A9136AAu);
+  EXPECT_EQ(crc32c_of(std::string(32, '\xFF')), 0x62A8AB43u);
+  EXPECT_EQ(crc32c_of(rising), 0x46DD794Eu);
+  EXPECT_EQ(crc32c_of(falling), 0x113FDB5Cu);
+}
+
 TEST(Fnv1a, GivesTheValuesOfItsAuthorsAndGoesOn) {
   EXPECT_EQ(fnv1a(""), 0xCBF29CE484222325u);
   EXPECT_EQ(fnv1a("a"), 0xAF63DC4C8601EC8Cu);

@@ -151,7 +151,8 @@ TEST(Config, ContradictionsNameBothPlaces) {
     EXPECT_EQ(refusal(least, {"training.on_nonfinite=rollback", checkpoints}), "accepted");
   EXPECT_THAT(refusal(least, {"zero.stage=2", "offload.parameters=cpu"}), HasSubstr("needs [zero] stage = 3"));
   EXPECT_THAT(refusal(least, {"offload.activations=cpu"}), HasSubstr("needs [activation_checkpoint] mode = \"full\""));
-  EXPECT_THAT(refusal(least, {"activation_checkpoint.mlp_tokens=8", "parallel.tensor=2"}), HasSubstr("tiles of tokens"));
+  EXPECT_THAT(refusal(least, {"activation_checkpoint.mlp_tokens=8", "parallel.tensor=2"}),
+              HasSubstr("tiles of tokens"));
   EXPECT_THAT(refusal(least, {"activation_checkpoint.mlp_tokens=8", "job.reproducible=ranks"}),
               HasSubstr("adds gradients tile by tile"));
   EXPECT_THAT(refusal(least, {"offload.optimizer=nvme"}), HasSubstr("needs [offload] nvme_dir"));

@@ -82,11 +82,10 @@ TEST(Operators, RowsByNameAreTheFreeFunctions) {
     adapter.seed = 0x9E3779B97F4A7C15ull;
     adapter.sequence = 2;
     const at::Tensor mask = dropout_mask(adapter, x);
-    EXPECT_TRUE(
-        call("dropout_mask", x, adapter.dropout, std::int64_t(adapter.seed), adapter.first_sample, adapter.sequence,
-             adapter.first_row, adapter.first_column)[0]
-            .toTensor()
-            .equal(mask));
+    EXPECT_TRUE(call("dropout_mask", x, adapter.dropout, std::int64_t(adapter.seed), adapter.first_sample,
+                     adapter.sequence, adapter.first_row, adapter.first_column)[0]
+                    .toTensor()
+                    .equal(mask));
     EXPECT_EQ(mask.scalar_type(), type);
     // A part draws what the whole draws there.
     const at::Tensor wide = at::zeros({7, 100}, type), whole = dropout_mask(adapter, wide);

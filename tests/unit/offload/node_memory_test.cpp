@@ -30,6 +30,7 @@ TEST_F(NodeMemoryFiles, MemAvailableCountsWithoutALimit) {
   const NodeMemory memory = node_memory(root_);
   EXPECT_EQ(memory.available, 800 * 1024);
   EXPECT_EQ(memory.source, "MemAvailable");
+  EXPECT_EQ(memory.used, 200 * 1024);
 }
 
 TEST_F(NodeMemoryFiles, TheLimitOfAnOuterGroupCounts) {

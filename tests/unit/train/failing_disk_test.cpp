@@ -12,6 +12,7 @@
 
 #include "base/files/lookup.h"
 #include "base/log.h"
+#include "tests/unit/train/object_of_line.h"
 #include "tests/unit/train/trainer_bench.h"
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/saved_states.h"
@@ -52,8 +53,7 @@ std::map<std::int64_t, nlohmann::json> objects_in(const std::string& lines) {
   std::map<std::int64_t, nlohmann::json> objects;
   std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {
-    nlohmann::json object = nlohmann::json::parse(line);
-    for (const char* key : {"seconds", "tokens_per_second", "peak_bytes"}) object.erase(key);
+    nlohmann::json object = testing::object_of_line(line);
     objects[object["step"]] = object;
   }
   return objects;

@@ -2,18 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
 #include "tests/sim/memory_disk.h"
+#include "tests/unit/train/full_disk.h"
 
 namespace zero {
 namespace {
@@ -75,11 +75,34 @@ TEST(Metrics, ALineIsReadBackAsWhatItWasMadeOf) {
   EXPECT_TRUE(std::isnan(parse_metrics(format_metrics(metrics)).loss));
   metrics.validation_loss = std::nan("");
   metrics.skipped = 3;
+  metrics.time = 1764181811.125;
+  metrics.epoch = 1.0 / 3.0;
+  metrics.host_available_bytes = (std::int64_t{1} << 53) + 1;
+  metrics.host_used_bytes = 7;
+  metrics.load_average = 0.25;
   metrics.loss_scale = 65536;
   metrics.optimizer = {{"muon_matrices", 4}, {"d_lr", 0.1}};
   EXPECT_EQ(format_metrics(parse_metrics(format_metrics(metrics))), format_metrics(metrics));
+  EXPECT_TRUE(parse_metrics(format_metrics(metrics)).optimizer == metrics.optimizer);
   for (const char* line : {"", "{\"step\":", "{\"step\":\"x\"}", "{\"loss\":{}}"})
     EXPECT_THROW(parse_metrics(line), Error);
+}
+
+TEST(Metrics, FiguresAreAllNumbersOfALine) {
+  StepMetrics metrics = step(7);
+  metrics.grad_norm = INFINITY;
+  metrics.time = 5;
+  metrics.validation_loss = 2;
+  metrics.optimizer = {{"d", 0.5}};
+  const auto figures = figures_of(metrics);
+  const std::map<std::string, double> by_name(figures.begin(), figures.end());
+  auto object = nlohmann::json::parse(format_metrics(metrics));
+  for (const char* name : {"version", "step", "time"}) object.erase(name);
+  EXPECT_EQ(by_name.size(), object.size());
+  EXPECT_EQ(by_name.at("loss"), 10.0 / 3.0);
+  EXPECT_EQ(by_name.at("grad_norm"), INFINITY);
+  EXPECT_EQ(by_name.at("validation_loss"), 2);
+  EXPECT_EQ(by_name.at("d"), 0.5);
 }
 
 TEST_F(MetricsFile, TheLastStepIsOfTheFileOrOfWhatWaits) {
@@ -228,31 +251,13 @@ TEST_F(MetricsFile, ResumeWritesTheLinesThatWaited) {
   EXPECT_EQ(read(path_), lines(1, 5));
 }
 
-/// While it lives, no file of this process grows beyond `bytes`.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit less{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &less);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
-
 TEST_F(MetricsFile, AFullDiskDelaysLinesAndTearsNone) {
   const std::string line = format_metrics(step(1)) + "\n";
   MetricsWriter writer(path_);
   writer.write(step(1));
   for (const std::size_t more : {std::size_t(0), line.size() / 2, line.size() - 1}) {
     const std::string before = read(path_);
-    const FullDisk full(before.size() + more);
+    const testing::FullDisk full(before.size() + more);
     writer.write(step(2));
     writer.write(step(3));
     EXPECT_EQ(read(path_), before);
@@ -269,7 +274,7 @@ TEST_F(MetricsFile, LinesThatWaitAreCutToo) {
   MetricsWriter writer(path_);
   writer.write(step(1));
   {
-    const FullDisk full(read(path_).size());
+    const testing::FullDisk full(read(path_).size());
     for (int i = 2; i <= 5; ++i) writer.write(step(i));
     writer.cut_after(2);
     EXPECT_EQ(read(path_), format_metrics(step(1)) + "\n");

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tests/unit/train/object_of_line.h"
 #include "tests/unit/train/trainer_bench.h"
 
 namespace zero::testing {
@@ -44,10 +45,7 @@ class ValidationRuns : public ::testing::Test {
   std::vector<nlohmann::json> metrics(const std::string& name) const {
     std::vector<nlohmann::json> lines;
     std::ifstream file(folder_ + "/" + name);
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(nlohmann::json::parse(line));
-      for (const char* time : {"seconds", "tokens_per_second", "peak_bytes"}) lines.back().erase(time);
-    }
+    for (std::string line; std::getline(file, line);) lines.push_back(testing::object_of_line(line));
     return lines;
   }
 

@@ -131,7 +131,8 @@ PipelineSchedule in_turns_with_tied_ends(const std::vector<UnitRun>& runs, const
     found.emplace_back(timeline_of(schedule, runs, costs, tried).end, std::move(raised));
   }
   const double least = std::min_element(found.begin(), found.end())->first;
-  const auto chosen = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first <= 1.01 * least; });
+  const auto chosen =
+      std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first <= 1.01 * least; });
   return in_turns(runs, costs, stages, micro_batches, chosen->second);
 }
 

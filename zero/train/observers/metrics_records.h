@@ -22,6 +22,8 @@ class MetricsRecords final : public StepObserver {
   void add_to(RunPosition& position) const override;
 
  private:
+  bool is_logged(const Step& step) const { return step.is_logged(config_.metrics.log_interval, loop_.steps()); }
+
   const Config& config_;
   const StepLoop& loop_;
   const Engine& engine_;

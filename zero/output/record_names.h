@@ -1,0 +1,19 @@
+#pragma once
+// The names of a run's records for dashboards, in tb/ and trackio/ of its directory. Other files there are somebody
+// else's.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zero {
+
+/// The name of an event file for TensorBoard, which reads them in the order of their names. `time`: Unix time in
+/// seconds.
+std::string event_file_name(std::int64_t time, const std::string& host);
+/// The time in such a name; none for another name.
+std::optional<std::int64_t> event_file_time(const std::string& name);
+
+/// True for a project's database and the files that SQLite keeps next to it.
+bool is_database_file(const std::string& name);
+
+}  // namespace zero

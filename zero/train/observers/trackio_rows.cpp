@@ -1,0 +1,81 @@
+#include "zero/train/observers/trackio_rows.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files/make_folder.h"
+#include "base/log.h"
+#include "zero/config/config_keys.h"
+#include "zero/output/run_mark.h"
+
+namespace zero {
+namespace {
+
+/// {"section.key": value}.
+std::string json_of(Config config) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  const bool lora = config.lora.has_value();
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section == "lora" && !lora) continue;
+    if (const std::optional<Value> value = read_field(key.field(config)))
+      std::visit([&](const auto& given) { object[key.full_name()] = given; }, *value);
+  }
+  return object.dump();
+}
+
+/// The folder where trackio looks for databases, or one of the run's own.
+std::string folder_of(const Config& config) {
+  const char* chosen = std::getenv("TRACKIO_DIR");
+  return chosen && *chosen ? chosen : config.job.output_dir + "/trackio";
+}
+
+/// The run is called after its directory.
+TrackioRun run_of(const Config& config, FileCalls& calls) {
+  namespace fs = std::filesystem;
+  const fs::path place = fs::absolute(config.job.output_dir).lexically_normal();
+  const std::string name = (place.has_filename() ? place : place.parent_path()).filename().string();
+  const std::string id = run_id_of(config.job.output_dir, calls);
+  return {id.empty() ? name : id, name, json_of(config)};
+}
+
+}  // namespace
+
+TrackioRows::TrackioRows(const Config& config, const StepLoop& loop, RunRecords& records)
+    : config_(config), loop_(loop), records_(records) {
+  if (!records.metrics || config.metrics.trackio.empty()) return;
+  FileCalls calls;
+  const std::string folder = folder_of(config);
+  make_folder(calls, folder);
+  database_.emplace(folder + "/" + config.metrics.trackio + ".db", run_of(config, calls));
+}
+
+void TrackioRows::resumed(const RunPosition& position) {
+  resumed_ = true;
+  if (!database_) return;
+  database_->cut_after(position.steps);
+  try {
+    const auto held = database_->steps();
+    if (!held) return;  // a warning has said so
+    records_.metrics->visit_after(0, [&](const StepMetrics& line) {
+      if (!held->contains(line.step)) database_->write(line);
+    });
+  } catch (const Error& error) {
+    log_warning("trackio may miss steps up to ", position.steps, ": ", error.what());
+  }
+}
+
+void TrackioRows::run_begins() {
+  if (database_ && !resumed_) database_->cut_after(0);
+}
+
+void TrackioRows::step_finished(const Step& step) {
+  if (database_ && step.is_logged(config_.metrics.log_interval, loop_.steps())) database_->write(step.metrics);
+}
+
+void TrackioRows::went_back(const RunPosition& position) {
+  if (database_) database_->cut_after(position.steps);
+}
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+#pragma once
+// TrackioRows: writes the figures of logged steps to the database of a trackio project.
+#include <optional>
+
+#include "zero/train/records/trackio_database.h"
+#include "zero/train/run_records.h"
+#include "zero/train/step_loop.h"
+
+namespace zero {
+
+/// Stands behind MetricsRecords: what earlier starts of the program failed to write comes from metrics.jsonl.
+class TrackioRows final : public StepObserver {
+ public:
+  /// Writes only on the rank with records, and only if metrics.trackio names a project. Throws Error as TrackioDatabase
+  /// does. The arguments outlive the observer.
+  TrackioRows(const Config& config, const StepLoop& loop, RunRecords& records);
+
+  void resumed(const RunPosition& position) override;
+  void run_begins() override;
+  void step_finished(const Step& step) override;
+  void went_back(const RunPosition& position) override;
+
+ private:
+  const Config& config_;
+  const StepLoop& loop_;
+  RunRecords& records_;
+  std::optional<TrackioDatabase> database_;
+  bool resumed_ = false;
+};
+
+}  // namespace zero

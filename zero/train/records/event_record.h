@@ -1,0 +1,35 @@
+#pragma once
+// Records of TensorBoard's event files. A file is a sequence of TFRecords, and each holds an Event of Protocol Buffers.
+//
+// Sources: TensorFlow's core/lib/io/record_writer.h (record: length, masked CRC-32C of it, data, masked CRC-32C of
+// them), core/util/event.proto (Event, SessionLog) and core/framework/summary.proto (Summary). The wire format is that
+// of protobuf.dev/programming-guides/encoding.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zero {
+
+/// The first record of every file: its version.
+std::string version_record(double time);
+
+/// The begin of a session: readers drop what earlier files hold of `step` and later ones.
+std::string session_record(double time, std::int64_t step);
+
+/// The scalars of a step by their tags, stored in fp32 as readers expect them. `time`: Unix time in seconds.
+std::string scalars_record(double time, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars);
+
+/// The part of an event that later files depend on.
+struct EventHead {
+  std::int64_t step = 0;
+  bool begins_session = false;
+};
+
+/// Takes the first record off `bytes`, which is the rest of a file. None at the end, and at a record that is torn or
+/// damaged.
+std::optional<EventHead> take_record(std::string_view& bytes);
+
+}  // namespace zero

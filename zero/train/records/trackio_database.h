@@ -1,0 +1,76 @@
+#pragma once
+// TrackioDatabase: a run's rows in the SQLite file of a trackio project. Source of the schema:
+// trackio/sqlite_storage.py of trackio 0.43, schema version 2 (metrics, configs, system_metrics). Trackio adds the
+// tables that it wants for more when it opens the file.
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "zero/train/metrics.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace zero {
+
+struct TrackioRun {
+  std::string id;             // one of its own in the project
+  std::string name;           // for people
+  std::string configuration;  // a JSON object
+};
+
+/// Writes each step at once, in a transaction of its own. A step that cannot be written (locked database, full disk)
+/// costs one warning. It waits in memory with those after it until all can be written, and training continues. A lock
+/// is waited for at most 100 ms a step while none has failed, and at most 3 s at the begin and the end.
+class TrackioDatabase {
+ public:
+  /// Opens the file at `path`, or makes it. Throws Error if it is no database of trackio 0.24 or later, or may not be
+  /// written. One that is locked, or on a full disk, waits.
+  TrackioDatabase(std::string path, TrackioRun run);
+  TrackioDatabase(const TrackioDatabase&) = delete;
+  TrackioDatabase& operator=(const TrackioDatabase&) = delete;
+  /// Tries once more to write what waits, and warns if that fails.
+  ~TrackioDatabase();
+
+  /// The steps that the file holds of the run; none if it cannot be read.
+  std::optional<std::set<std::int64_t>> steps();
+  /// Removes rows of later steps.
+  void cut_after(std::int64_t last_step);
+  void write(const StepMetrics& metrics);
+
+ private:
+  struct Row {
+    std::int64_t step = 0;
+    std::string time, figures;  // ISO 8601 in UTC, a JSON object
+  };
+  struct Close {
+    void operator()(sqlite3* database) const;
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  // These throw a Failure of SQLite (in the source).
+  void open();
+  void execute(const char* words);
+  Statement prepare(const char* words);
+  void make_tables();
+  void change();
+  void transact();
+
+  /// Tries to write what waits.
+  void flush();
+  void warn_once(const std::string& why);
+
+  std::string path_;
+  TrackioRun run_;
+  std::unique_ptr<sqlite3, Close> database_;
+  bool has_tables_ = false;
+  std::optional<std::int64_t> uncut_;  // rows after this step are still in the file and must go
+  std::deque<Row> waiting_;
+  bool failed_ = false;  // a warning has said so
+};
+
+}  // namespace zero

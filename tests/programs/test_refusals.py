@@ -154,7 +154,7 @@ CASES = [
      ["a.jsonl:1: ", "an example of preferences, and those are not trained (no DPO or the like)", "keep the chosen answers"]),
     ("precision_of_another_tool", None, ["training.precision=float16"], ['"bf16" or "fp16"; float16 is called "fp16" here']),
     ("precision_of_8_bits", None, ["training.precision=fp8"], ['"bf16" or "fp16"; 8-bit floats are not there']),
-    ("key_without_a_counterpart", None, ["metrics.report_to=wandb"], ["`report_to` (Hugging Face) is not there: metrics.jsonl in the output directory", "scripts/plot"]),
+    ("key_without_a_counterpart", None, ["metrics.report_to=wandb"], ["`report_to` (Hugging Face) is not there: metrics.jsonl in the output directory", "zero_report"]),
     ("comma_in_toml", text('[job]\noutput_dir = "out",\n'), [], ["config.toml:2: not valid TOML: ", "; a line is `key = value`, with texts in"]),
     ("no_tokenizer_beside_the_model", trains_on("a.txt", b"God said " * 99), ["data.tokenizer="],
      ["--set data.tokenizer=: texts need a tokenizer, and model holds no tokenizer.json, tokenizer.model or spiece.model", "name a tokenizer.json"]),

@@ -100,10 +100,10 @@ const std::vector<AbsentKey>& absent_keys() {
   static const std::string hf = "Hugging Face";
   static const std::vector<AbsentKey> keys = {
       {"report_to", hf,
-       "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them; [metrics] "
+       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] "
        "tensorboard = true and trackio = \"PROJECT\" write them for these tools"},
       {"wandb_project", "axolotl",
-       "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them; [metrics] trackio = "
+       "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] trackio = "
        "\"PROJECT\" writes them for a dashboard on this machine"},
       {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
       {"val_set_size", "axolotl",

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
@@ -27,6 +28,10 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
     do {
       make(directory);
       file_ = lock_folder(directory, calls_);
+      if (file_ < 0 && errno == EWOULDBLOCK) {  // perhaps zero_report, which looks at the lock for an instant
+        calls_.pause(std::chrono::milliseconds(100));
+        file_ = lock_folder(directory, calls_);
+      }
     } while (file_ < 0 && errno == ENOENT);  // another run removed it as it ended
     if (file_ < 0 && errno == EWOULDBLOCK)
       refuse(directory, "is in use by another run: wait for its end, or name another directory");

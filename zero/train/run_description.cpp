@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "base/files/file.h"
+#include "base/files/lookup.h"
+#include "base/files/past_refusal.h"
 #include "base/log.h"
 #include "base/process/process_facts.h"
 #include "models/families/config_json.h"
@@ -39,8 +42,18 @@ RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& call
   return run;
 }
 
-std::string written_by(const Job& job, const TrainArguments& arguments) {
-  return text("# zero_train ", arguments.version, ", ", counted(job.size(), "rank"), "\n");
+RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
+  RunHeader header{arguments.version, job.size(), 1};
+  const std::string former = plan.config.job.output_dir + "/config.toml";
+  if (plan.former != FormerRun::resumed) return header;
+  past_refusal([&] {
+    if (facts_of(former, calls).kind == FileFacts::Kind::absent) return;
+    const File file = File::open(former, calls);
+    std::string head(300, '\0');
+    head.resize(std::size_t(file.read_up_to(head.data(), std::int64_t(head.size()), 0)));
+    header.start = run_header_of(head).start + 1;
+  });
+  return header;
 }
 
 void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,

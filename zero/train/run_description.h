@@ -5,6 +5,7 @@
 #include "comm/world/job.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/data/rows/sample_order.h"
+#include "zero/output/run_header.h"
 #include "zero/train/run_plan.h"
 
 namespace zero {
@@ -12,8 +13,9 @@ namespace zero {
 /// Returns the description that the run's checkpoints hold.
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls);
 
-/// Returns the first line of the run's config.toml.
-std::string written_by(const Job& job, const TrainArguments& arguments);
+/// Returns the head of the run's config.toml. A resumption adds one to the former head's starts. Error if that head
+/// cannot be read.
+RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls);
 
 /// Logs the model, the ranks and the length of a run of `steps` steps. `order`: the order of the training rows.
 void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,

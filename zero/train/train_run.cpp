@@ -126,7 +126,7 @@ RunRecords open_records(Job& job, const RunPlan& plan, const TrainArguments& arg
   RunRecords records;
   all_or_none(job.control(), [&] {
     if (job.rank() != 0) return;
-    const std::string configuration = written_by(job, arguments) + resolved_toml(plan.config);
+    const std::string configuration = header_of(job, plan, arguments, *calls).line() + resolved_toml(plan.config);
     records.metrics =
         open_metrics({output, plan.former, reads_of(plan, arguments), configuration, id}, position, calls);
     records.progress =

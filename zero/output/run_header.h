@@ -1,0 +1,20 @@
+#pragma once
+// RunHeader: the comment at the head of a run's config.toml, about the start that wrote it. No LibTorch.
+#include <string>
+#include <string_view>
+
+namespace zero {
+
+struct RunHeader {
+  std::string version;  // of the program
+  int ranks = 0;        // 0: unknown
+  int start = 1;        // 1, and one more for each resumption
+
+  /// "# zero_train 0.1.0 (commit 44116d0), 2 ranks, start 3\n". The first start goes without saying.
+  std::string line() const;
+};
+
+/// Reads the first line of a config.toml. A text without such a line gives the defaults.
+RunHeader run_header_of(std::string_view config);
+
+}  // namespace zero

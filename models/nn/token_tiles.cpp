@@ -38,7 +38,7 @@ class GradientSum {
     if (!gradient.defined()) return;
     type_ = gradient.scalar_type();
     const at::ScalarType wide = at::toOpMathType(type_);
-    sum_ = sum_.defined() ? sum_.add_(gradient) : gradient.to(wide, /*non_blocking=*/false, /*copy=*/true);
+    sum_ = sum_.defined() ? sum_.add_(gradient.to(wide)) : gradient.to(wide, /*non_blocking=*/false, /*copy=*/true);
   }
   at::Tensor rounded() const { return sum_.defined() ? sum_.to(type_) : sum_; }
 

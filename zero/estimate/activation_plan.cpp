@@ -63,6 +63,17 @@ struct HeadSizes {
   }
 };
 
+/// The length of a shorter step with which the stage keeps as many micro-batches in memory.
+std::int64_t shorter_step(Pipeline& pipeline, const ActivationWork& work) {
+  const auto most_live = [&](std::int64_t micro_batches) {
+    return pipeline.timeline(micro_batches).most_live[std::size_t(work.stage)];
+  };
+  const int all = most_live(work.micro_batches);
+  for (std::int64_t some = pipeline_fill(work.stages, work.chunks); some < work.micro_batches; some *= 2)
+    if (most_live(some) >= all) return some;
+  return work.micro_batches;
+}
+
 }  // namespace
 
 ActivationBytes plan_activations(const Model& model, const ActivationWork& asked) {
@@ -103,8 +114,10 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     return context;
   };
   if (work.stages > 1) {
-    accumulate_gradients(rank.engine(), work.micro_batches, 1.0, context_of);
-    bytes.batch *= rank.engine().pipeline()->timeline(work.micro_batches).most_live[std::size_t(work.stage)];
+    Pipeline& pipeline = *rank.engine().pipeline();
+    const std::int64_t planned = shorter_step(pipeline, work);
+    accumulate_gradients(rank.engine(), planned, 1.0, context_of);
+    bytes.batch *= pipeline.timeline(planned).most_live[std::size_t(work.stage)];
   } else {
     Batch batch;
     const ForwardContext context = context_of(0, batch);

@@ -119,10 +119,6 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
     work.activations.schedule = work.engine.pipeline.schedule;
     work.activations.chunks = work.engine.pipeline.chunks;
     work.activations.micro_batches = batch.accumulation;
-    // With this many micro-batches all stages reach their maximum.
-    if (work.activations.schedule != ScheduleKind::gpipe)
-      work.activations.micro_batches =
-          std::min<std::int64_t>(batch.accumulation, pipeline_fill(batch.mesh.pipeline, work.activations.chunks));
   }
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

@@ -74,8 +74,8 @@ TEST(PipelineSchedule, TakesTiedEnds) {
               AllOf(HasSubstr("tied embeddings"), HasSubstr("1f1b")));
 }
 
-// The estimate plans a long step by one of pipeline_fill() micro-batches.
-TEST(PipelineSchedule, KeepsAsManyAliveInALongStepAsInOneThatFillsIt) {
+// The limits of micro-batches in memory do not grow with the step.
+TEST(PipelineSchedule, KeepsHardlyMoreAliveInALongStepThanInOneThatFillsIt) {
   for (const int stages : {2, 3, 4})
     for (const int blocks : {1, 2, 3})
       for (const double head : {0.2, 0.5, 1.0, 3.5}) {
@@ -88,8 +88,12 @@ TEST(PipelineSchedule, KeepsAsManyAliveInALongStepAsInOneThatFillsIt) {
               .most_live;
         };
         const std::vector<int> filled = most_live(pipeline_fill(stages, 1));
-        for (const int micro_batches : {5 * stages, 40, 100})
-          EXPECT_EQ(most_live(micro_batches), filled) << stages << " " << blocks << " " << head << " " << micro_batches;
+        for (const int micro_batches : {5 * stages, 40, 100, 400}) {
+          const std::vector<int> found = most_live(micro_batches);
+          for (int stage = 0; stage < stages; ++stage)
+            EXPECT_LE(found[std::size_t(stage)], filled[std::size_t(stage)] + 1)
+                << stages << " " << blocks << " " << head << " " << micro_batches;
+        }
       }
 }
 

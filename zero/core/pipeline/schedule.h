@@ -30,7 +30,7 @@ struct PipelineSchedule {
 /// Work of the runs in a forward pass, in any unit. A backward pass takes twice as long.
 using RunCosts = std::vector<double>;
 
-/// Micro-batches with which all stages are as full as they get. The schedule of a longer step keeps as many alive.
+/// Micro-batches with which all stages are about as full as they get. A longer step keeps at most one more alive.
 inline int pipeline_fill(int stages, int chunks) { return 2 * stages * (1 + chunks); }
 
 /// The schedule of a step. `runs` lie on stages 0, 1, ... in turn; with tied ends one more lies on stage 0. The

@@ -31,8 +31,9 @@ def main():
     text = ""
     for page in ("README.md", "docs/running.md"):
         with open(os.path.join(root, page)) as file:
-            text += file.read()
-        long = [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120]
+            own = file.read()
+        text += own
+        long = [number for number, line in enumerate(own.splitlines(), 1) if len(line) > 120]
         assert not long, f"{page} has lines of more than 120 columns: {long}"
     broken = list(broken_links(root))
     assert not broken, f"links that lead nowhere: {broken}"

@@ -18,6 +18,9 @@ LIMIT = 10.0  # seconds in which a job must have ended everywhere
 RETURNED = r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19"
 BY_SHARED_MEMORY = {"return", "uncaught-return"}
 
+# The words of such a hang. All ranks have ended by then.
+MPIRUN_HANGS = "ORTE_ERROR_LOG: Out of resource in file ../../../orte/util/show_help.c"
+
 LEFT = [r"error: rank 1: the program has ended in the middle of its job, .*: exit\(\) was called, or the World was never destroyed"]
 
 # how a rank fails, exit code of the job (None: any but 0), what the output must say, what must be said once at most
@@ -66,6 +69,9 @@ def main():
     for kind, code, needed, once in CASES:
         for shared_memory in ("on",) if kind in BY_SHARED_MEMORY else ("on", "off"):
             got, seconds, output = run(mpirun, program, kind, shared_memory)
+            if got is None and MPIRUN_HANGS in output:
+                print(f"{kind:14} shared_memory={shared_memory:3} mpirun hung by itself; once more")
+                got, seconds, output = run(mpirun, program, kind, shared_memory)
             faults = []
             if got is None or seconds > LIMIT:
                 faults.append(f"took {seconds:.1f} s")

@@ -18,7 +18,7 @@ LIMIT = 10.0  # seconds in which a job must have ended everywhere
 RETURNED = r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19"
 BY_SHARED_MEMORY = {"return", "uncaught-return"}
 
-# The words of such a hang. All ranks have ended by then.
+# The words of such a hang. All ranks have ended by then. At times mpirun itself crashes instead.
 MPIRUN_HANGS = "ORTE_ERROR_LOG: Out of resource in file ../../../orte/util/show_help.c"
 
 LEFT = [r"error: rank 1: the program has ended in the middle of its job, .*: exit\(\) was called, or the World was never destroyed"]
@@ -69,8 +69,8 @@ def main():
     for kind, code, needed, once in CASES:
         for shared_memory in ("on",) if kind in BY_SHARED_MEMORY else ("on", "off"):
             got, seconds, output = run(mpirun, program, kind, shared_memory)
-            if got is None and MPIRUN_HANGS in output:
-                print(f"{kind:14} shared_memory={shared_memory:3} mpirun hung by itself; once more")
+            if (got is None and MPIRUN_HANGS in output) or (got is not None and got < 0):
+                print(f"{kind:14} shared_memory={shared_memory:3} mpirun itself hung or crashed; once more")
                 got, seconds, output = run(mpirun, program, kind, shared_memory)
             faults = []
             if got is None or seconds > LIMIT:
@@ -81,7 +81,7 @@ def main():
                 faults.append("tells of an error")
             faults += [f"does not say {p}" for p in needed if not re.search(p, output)]
             faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
-            left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-") and not os.path.exists("/proc/" + f.split("-")[1])]
+            left = [f for f in set(os.listdir("/dev/shm")) - shm_before if re.match(r"zero-\d+", f) and not os.path.exists("/proc/" + f.split("-")[1])]
             faults += [f"left /dev/shm/{f}" for f in left]
             print(f"{kind:14} shared_memory={shared_memory:3} {seconds:5.1f} s  exit {got}  {'FAULT: ' + '; '.join(faults) if faults else 'ok'}")
             if faults:

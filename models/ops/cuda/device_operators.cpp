@@ -147,9 +147,10 @@ at::Tensor dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, 
   const c10::OptionalDeviceGuard guard(z.device());
   if (!takes_type(z)) return composed::dropout_mask(z, dropout, seed, first_sample, sequence, first_row, first_column);
   const at::Tensor mask = at::empty({z.size(0), z.size(1)}, z.options());
-  dropout_mask(DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), sequence, first_sample, first_row, first_column,
-                              static_cast<std::uint64_t>(seed), dropout_threshold(dropout), kept_scale(dropout)},
-               stream_for(z));
+  dropout_mask(
+      DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), sequence, first_sample, first_row, first_column,
+                     static_cast<std::uint64_t>(seed), dropout_threshold(dropout), kept_scale(dropout)},
+      stream_for(z));
   return mask;
 }
 

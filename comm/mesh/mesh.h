@@ -31,7 +31,7 @@ class Mesh {
   Communicator& host() { return host_; }
   /// The group of ranks that differ from this one only along these axes, in the order of their places. The first call
   /// for a set of axes is collective over all ranks of the mesh. No communicator is created for a group of one rank or
-  /// of all ranks. Two sets of axes may share a communicator, and their calls then form one sequence.
+  /// of all ranks. Two sets of axes may share a communicator. Their calls then form one sequence.
   Communicator& along(AxisSet axes);
   /// Makes another communicator of the ranks of along(axes), whose calls may run concurrently with that one's. Returns
   /// null for a group of one. Collective.

@@ -21,8 +21,8 @@ struct ProjectionModules {
 };
 
 /// How the ranks of the tensor axis divide a product (Shoeybi et al. 2019). `outputs`: each rank computes some outputs
-/// of every module for all tokens. `inputs`: each rank has some inputs, and the products are summed; the bias is
-/// replicated.
+/// of every module for all tokens. `inputs`: each rank multiplies some inputs, and the ranks sum their products. Every
+/// rank then has the whole bias.
 enum class ProductCut : std::uint8_t { outputs, inputs };
 
 class Projection {

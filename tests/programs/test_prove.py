@@ -103,19 +103,23 @@ def check_failing_ranks(place):
     assert layouts["stage 0"]["verdict"] == "FAILED" and "the ranks are ill" in layouts["stage 0"]["words"], layouts
 
 
+def runs_of(proof):
+    """Process ids of the proof's runs that have left its process group, so that killing the group spares them."""
+    return [pid for pid in children_of(proof, "zero_prove") if os.getpgid(pid) == pid]
+
+
 def check_killed(place):
     """What a proof that was killed has left goes when its run has ended, also where its whole process group is killed; what others have there stays."""
     others = {"zero-proof-report", "zero-prove-report"}
     for name in others:
         os.mkdir(place.path("scratch", name))
-    command = [os.path.join(place.bin, "zero_prove"), "config.toml", "--scratch", "scratch"]
+    place.config({**CONFIG, "training": {**CONFIG["training"], "steps": 1_000_000}})
+    command = [os.path.join(place.bin, "zero_prove"), "config.toml", "--scratch", "scratch", "--steps", "1000000"]
     killed = subprocess.Popen(command, cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True)
     end = time.time() + 60
-    while not children_of(killed.pid, "sh") or not (runs := children_of(killed.pid, "zero_prove")):  # the shell watches the folder
+    while not children_of(killed.pid, "sh") or not (runs := runs_of(killed.pid)):  # the shell watches the folder
         assert killed.poll() is None and time.time() < end
         time.sleep(0.01)
-    for pid in runs:
-        os.kill(pid, signal.SIGSTOP)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
     assert len(os.listdir(place.path("scratch"))) == 1 + len(others), "removed under a run"
@@ -124,6 +128,7 @@ def check_killed(place):
     while set(os.listdir(place.path("scratch"))) != others:
         assert time.time() < end, "a temporary folder was left"
         time.sleep(0.01)
+    place.config(CONFIG)
     code, said = place.prove("--only", "stage 0", left=others)
     assert code == 0, said
 

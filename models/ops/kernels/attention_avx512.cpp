@@ -3,6 +3,8 @@
 #include "models/ops/kernels/attention_kernels.h"
 
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -18,14 +20,13 @@ using namespace HWY_NAMESPACE;
 HWY_INLINE __m512 raw(V v) { return v.part[0].raw; }
 HWY_INLINE V vector(__m512 raw) { return {{hn::Vec<Floats>{raw}}}; }
 
+constexpr std::int64_t block = 64;
+
 #include "models/ops/kernels/block_product.inl"
 
+#include "models/ops/kernels/tile_product.inl"
+
 #include "models/ops/kernels/block_packing.inl"
-
-constexpr std::int64_t block = 64;
-constexpr float minus_infinity = -1e30f;
-
-HWY_INLINE V masked(__mmask16 mask, V v) { return vector(_mm512_maskz_mov_ps(mask, raw(v))); }
 
 std::int64_t padded(std::int64_t length) { return (length + block - 1) / block * block; }
 
@@ -68,99 +69,148 @@ struct View {
   }
 };
 
-/// A mask of the 16 columns from `begin` on that lie in [low, high].
-HWY_INLINE __mmask16 columns_within(std::int64_t begin, std::int64_t low, std::int64_t high) {
-  const std::int64_t from = low - begin, to = high - begin + 1;
-  const std::uint32_t below_to = to <= 0 ? 0u : to >= 16 ? 0xffffu : (1u << to) - 1;
-  const std::uint32_t below_from = from <= 0 ? 0u : from >= 16 ? 0xffffu : (1u << from) - 1;
-  return static_cast<__mmask16>(below_to & ~below_from);
+/// 2^x within 2 units in the last place (the polynomial of Cephes' exp2f); 0 below the smallest number, NaN stays NaN.
+HWY_INLINE __m512 power_of_2(__m512 x) {
+  const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m512 rest = _mm512_sub_ps(x, whole);
+  __m512 p = _mm512_set1_ps(1.535336188319500e-4f);
+  for (const float c : {1.339887440266574e-3f, 9.618437357674640e-3f, 5.550332471162809e-2f, 2.402264791363012e-1f,
+                        6.931472028550421e-1f, 1.0f})
+    p = _mm512_fmadd_ps(p, rest, _mm512_set1_ps(c));
+  return _mm512_scalef_ps(p, whole);
+}
+
+constexpr float log2_e = 1.44269504088896341f, ln_2 = 0.693147180559945309f;
+
+/// Which of 16 queries see a key.
+struct Sight {
+  __m512i query, first;
+
+  Sight(std::int64_t begin, const std::int32_t* first_of_block)
+      : query(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                               _mm512_set1_epi32(static_cast<int>(begin)))),
+        first(_mm512_loadu_si512(first_of_block)) {}
+  __mmask16 of(std::int64_t key) const {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(key));
+    return _mm512_cmple_epi32_mask(number, query) & _mm512_cmple_epi32_mask(first, number);
+  }
+};
+
+/// The first token that each token attends to, [padded]; padding sees only itself.
+template <class T>
+void copy_first(const View<T>& view, std::int32_t* first) {
+  for (std::int64_t t = 0; t < padded(view.p.length); ++t)
+    first[t] = t < view.p.length ? view.first(t) : static_cast<std::int32_t>(t);
+}
+
+/// Whether all queries of a block see all keys of another.
+HWY_INLINE bool all_seen(const std::int32_t* first, std::int64_t q_begin, std::int64_t k_begin) {
+  return k_begin < q_begin && first[q_begin + block - 1] <= k_begin;
+}
+
+/// Writes column `t` of a block [rows, 64] of sums, times a factor, as one row of T.
+template <class T>
+HWY_INLINE void write_column(const float* sums, std::int64_t t, std::int64_t rows, float factor, T* out) {
+  float column[256];
+  for (std::int64_t d = 0; d < rows; ++d) column[d] = sums[d * block + t] * factor;
+  for (std::int64_t d = 0; d < rows; d += 16) store_rounded(out + d, load(column + d, width));
 }
 
 template <class T>
 struct ForwardParts {
   explicit ForwardParts(void* workspace, std::int64_t length, std::int64_t head_dim) : parts(workspace) {
     const std::int64_t all = padded(length) * head_dim;
-    k_transposed = parts.take<T>(all);
-    v = parts.take<T>(all);
-    q = parts.take<T>(block * head_dim);
+    for (T** part : {&k, &v_transposed}) *part = parts.template take<T>(all);
+    first = parts.take<std::int32_t>(padded(length));
+    q_transposed = parts.take<T>(block * head_dim);
     p = parts.take<T>(block * block);
     scores = parts.take<float>(block * block);
     out = parts.take<float>(block * head_dim);
-    top = parts.take<float>(block);
-    total = parts.take<float>(block);
+    for (float** part : {&top, &total}) *part = parts.template take<float>(block);
   }
   Parts parts;
-  T *k_transposed, *v;  // [words of head_dim, padded], [words of padded, head_dim]
-  T *q, *p;             // [64, head_dim], [64, 64]
-  float *scores, *out;  // [64, 64], [64, head_dim]
-  float *top, *total;   // [64]: largest scaled score so far, sum of exponentials below it
+  T *k, *v_transposed;  // [padded, head_dim], [blocks, head_dim, 64]
+  std::int32_t* first;  // [padded]
+  T *q_transposed, *p;  // [words of head_dim, 64], [words of 64 keys, 64 queries]
+  float *scores, *out;  // [64 keys, 64 queries], [head_dim, 64 queries]
+  float *top, *total;   // [64]: largest scaled score so far, times log2(e); sum of exponentials below it
 };
 
-/// Converts a row of 64 scores to exponentials and rescales the row's sums so far to the new maximum.
+/// Converts the scores of 16 queries to exponentials and rescales their sums so far to the new maximum.
 template <class T>
-HWY_INLINE void softmax_row(const ForwardParts<T>& w, std::int64_t r, float scale, const __mmask16* masks,
-                            std::int64_t head_dim) {
-  V s[4], m = splat(minus_infinity);
-  for (int c = 0; c < 4; ++c) {
-    s[c] = load(w.scores + r * block + 16 * c, width) * scale;
-    m = vector(_mm512_mask_max_ps(raw(m), masks[c], raw(m), raw(s[c])));
+HWY_INLINE void softmax_columns(const ForwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t c,
+                                float scale, std::int64_t head_dim) {
+  constexpr float unseen = -1e30f;
+  float* const scores = w.scores + c;
+  const auto score = [scores](std::int64_t r) { return _mm512_loadu_ps(scores + r * block); };
+  __m512 most[4];
+  for (int i = 0; i < 4; ++i) most[i] = _mm512_set1_ps(unseen);
+  if (!all_seen(w.first, q_begin, k_begin)) {
+    const Sight sight(q_begin + c, w.first + q_begin + c);
+    for (std::int64_t r = 0; r < block; ++r)
+      _mm512_storeu_ps(scores + r * block, _mm512_mask_mov_ps(_mm512_set1_ps(unseen), sight.of(k_begin + r), score(r)));
   }
-  const float before = w.top[r], found = _mm512_reduce_max_ps(raw(m)), top = found > before ? found : before;
-  V sums = splat(0);
-  for (int c = 0; c < 4; ++c) {
-    const V e = masked(masks[c], exponential(s[c] - top));
-    sums += e;
-    store_rounded(w.p + r * block + 16 * c, e);
+  for (std::int64_t r = 0; r < block; r += 4)
+    for (int i = 0; i < 4; ++i) most[i] = _mm512_max_ps(most[i], score(r + i));
+  const __m512 found = _mm512_max_ps(_mm512_max_ps(most[0], most[1]), _mm512_max_ps(most[2], most[3]));
+  const __m512 factor = _mm512_set1_ps(scale * log2_e), before = _mm512_loadu_ps(w.top + c);
+  const __m512 top = _mm512_max_ps(before, _mm512_mul_ps(found, factor));
+  __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  for (std::int64_t r = 0; r < block; r += 2) {
+    __m512 e[2];
+    for (int i = 0; i < 2; ++i) {
+      e[i] = power_of_2(_mm512_fmsub_ps(score(r + i), factor, top));
+      sums[i] = _mm512_add_ps(sums[i], e[i]);
+    }
+    store_interleaved(w.p + r * block + (sizeof(T) == 2 ? 2 * c : c), block, vector(e[0]), vector(e[1]));
   }
-  const float shrink = _mm512_cvtss_f32(raw(exponential(splat(before - top))));
-  w.total[r] = w.total[r] * shrink + sum(sums);
-  w.top[r] = top;
-  if (shrink == 1.0f) return;
-  for (std::int64_t d = 0; d < head_dim; d += 16)
-    store(w.out + r * head_dim + d, load(w.out + r * head_dim + d, width) * shrink, width);
+  const __m512 shrink = power_of_2(_mm512_sub_ps(before, top));
+  _mm512_storeu_ps(w.top + c, top);
+  _mm512_storeu_ps(w.total + c, _mm512_fmadd_ps(_mm512_loadu_ps(w.total + c), shrink, _mm512_add_ps(sums[0], sums[1])));
+  if (_mm512_cmpneq_ps_mask(shrink, _mm512_set1_ps(1)) == 0) return;
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    float* const out = w.out + d * block + c;
+    _mm512_storeu_ps(out, _mm512_mul_ps(_mm512_loadu_ps(out), shrink));
+  }
 }
 
-template <class T>
+template <class Products, class T>
 void forward_block(const View<T>& view, const ForwardParts<T>& w, std::int64_t head, std::int64_t q_begin) {
   const auto& p = view.p;
-  const std::int64_t D = p.head_dim, all = padded(p.length),
-                     rows = p.length - q_begin < block ? p.length - q_begin : block;
+  const std::int64_t D = p.head_dim, rows = p.length - q_begin < block ? p.length - q_begin : block;
   const std::int64_t per_word = 4 / static_cast<std::int64_t>(sizeof(T)), words_d = D / per_word,
                      words_block = block / per_word;
-  const float scale = p.scale;
-  pack_rows<T>({p.qkv + view.at_q(head) + q_begin * view.width_qkv(), view.width_qkv(), rows, block, D}, w.q);
+  constexpr float lowest_top = -1e20f;  // far above an unseen score, so that its exponential is 0
+  pack_transposed<std::int32_t, T>(
+      {p.qkv + view.at_q(head) + q_begin * view.width_qkv(), view.width_qkv(), rows, block, D},
+      reinterpret_cast<std::int32_t*>(w.q_transposed));
   __builtin_memset(w.out, 0, static_cast<std::size_t>(block * D) * 4);
-  for (std::int64_t r = 0; r < block; ++r) w.top[r] = minus_infinity, w.total[r] = 0;
+  for (std::int64_t r = 0; r < block; ++r) w.top[r] = lowest_top, w.total[r] = 0;
 
-  for (std::int64_t k_begin = view.first(q_begin) / block * block; k_begin <= q_begin; k_begin += block) {
-    product<T, false>({w.q, words_d}, {reinterpret_cast<std::int32_t*>(w.k_transposed) + k_begin, all},
-                      {w.scores, block}, {block, block, words_d});
-    const bool all_seen = k_begin < q_begin && view.first(q_begin + rows - 1) <= k_begin;
-    __mmask16 masks[4] = {0xffff, 0xffff, 0xffff, 0xffff};
-    for (std::int64_t r = 0; r < block; ++r) {
-      const std::int64_t t = q_begin + (r < rows ? r : rows - 1);
-      for (int c = 0; !all_seen && c < 4; ++c) masks[c] = columns_within(k_begin + 16 * c, view.first(t), t);
-      softmax_row(w, r, scale, masks, D);
-    }
-    product<T, true>({w.p, words_block}, {w.v + k_begin * D, D}, {w.out, D}, {block, D, words_block});
+  for (std::int64_t k_begin = w.first[q_begin] / block * block; k_begin <= q_begin; k_begin += block) {
+    Products::template product<T, false>({w.k + k_begin * D, words_d}, {w.q_transposed, block}, {w.scores, block},
+                                         {block, block, words_d});
+    for (std::int64_t c = 0; c < block; c += 16) softmax_columns(w, q_begin, k_begin, c, p.scale, D);
+    Products::template product<T, true>({w.v_transposed + k_begin * D, words_block}, {w.p, block}, {w.out, block},
+                                        {D, block, words_block});
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float share = 1.0f / w.total[r];
-    T* out = p.out + view.at_out(head) + (q_begin + r) * view.width_out();
-    for (std::int64_t d = 0; d < D; d += 16) store_rounded(out + d, load(w.out + r * D + d, width) * share);
-    view.lse(head)[q_begin + r] = w.top[r] + __builtin_logf(w.total[r]);
+    write_column(w.out, r, D, 1.0f / w.total[r], p.out + view.at_out(head) + (q_begin + r) * view.width_out());
+    view.lse(head)[q_begin + r] = w.top[r] * ln_2 + __builtin_logf(w.total[r]);
   }
 }
 
-template <class T>
-void forward(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+template <class Products, class T>
+void forward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+  [[maybe_unused]] const Products setting;
   const View<T> view{problem, row, kv_head};
   const ForwardParts<T> w(workspace, problem.length, problem.head_dim);
-  pack_transposed(view.rows_qkv(view.at_k()), reinterpret_cast<std::int32_t*>(w.k_transposed));
-  pack_interleaved(view.rows_qkv(view.at_v()), w.v);
+  pack_rows(view.rows_qkv(view.at_k()), w.k);
+  pack_transposed(view.rows_qkv(view.at_v()), w.v_transposed);
+  copy_first(view, w.first);
   for (std::int64_t g = 0; g < view.group(); ++g)
     for (std::int64_t q_begin = 0; q_begin < problem.length; q_begin += block)
-      forward_block(view, w, kv_head * view.group() + g, q_begin);
+      forward_block<Products>(view, w, kv_head * view.group() + g, q_begin);
 }
 
 template <class T>
@@ -177,56 +227,55 @@ struct BackwardParts {
   }
   Parts parts;
   T *k, *v;                           // [padded, head_dim]
-  T* k_transposed;                    // [head_dim, padded], a first factor
+  T* k_transposed;                    // [blocks, head_dim, 64], a first factor
   T *q, *dout;                        // [words of padded, head_dim]
-  T *q_transposed, *dout_transposed;  // [words of head_dim, padded]
-  float* dq_transposed;               // [head_dim, padded]
+  T *q_transposed, *dout_transposed;  // [blocks, words of head_dim, 64]
+  float* dq_transposed;               // [blocks, head_dim, 64]
   float *dk, *dv;                     // [padded, head_dim]
-  float *lse, *delta;                 // [padded]; delta is the sum of dout * out
+  float *lse, *delta;                 // [padded]; lse times log2(e); delta is the sum of dout * out
   std::int32_t* first;                // [padded]
   T *p, *ds, *ds_interleaved;         // [64 keys, 64 queries]; the last in words along the keys
   float *scores, *dp;                 // [64 keys, 64 queries]
 };
 
-/// p = exp(score - lse) and ds = p (dp - delta), for two keys and all 64 queries of a block.
-template <class T>
-HWY_INLINE void gradient_rows(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t r,
-                              float scale) {
-  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  for (std::int64_t c = 0; c < block; c += 16) {
-    const V lse = load(w.lse + q_begin + c, width), delta = load(w.delta + q_begin + c, width);
-    const __m512i query = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(q_begin + c)));
-    const __m512i first = _mm512_loadu_si512(w.first + q_begin + c);
+/// p = exp(score - lse) and ds = p (dp - delta), for all 64 keys and 16 queries of a block.
+template <class T, bool masked>
+HWY_INLINE void gradient_columns(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t c,
+                                 float scale) {
+  const __m512 lse = _mm512_loadu_ps(w.lse + q_begin + c), delta = _mm512_loadu_ps(w.delta + q_begin + c);
+  const __m512 factor = _mm512_set1_ps(scale * log2_e), slope = _mm512_set1_ps(scale);
+  const Sight sight(q_begin + c, w.first + q_begin + c);
+  for (std::int64_t r = 0; r < block; r += 2) {
     V ds[2];
     for (int i = 0; i < 2; ++i) {
-      const __m512i key = _mm512_set1_epi32(static_cast<int>(k_begin + r + i));
-      const __mmask16 sees = _mm512_cmple_epi32_mask(key, query) & _mm512_cmple_epi32_mask(first, key);
       const std::int64_t at = (r + i) * block + c;
-      const V p = masked(sees, exponential(load(w.scores + at, width) * scale - lse));
-      ds[i] = p * (load(w.dp + at, width) - delta) * scale;
-      store_rounded(w.p + at, p);
+      __m512 p = power_of_2(_mm512_fmsub_ps(_mm512_loadu_ps(w.scores + at), factor, lse));
+      if constexpr (masked) p = _mm512_maskz_mov_ps(sight.of(k_begin + r + i), p);
+      ds[i] = vector(_mm512_mul_ps(_mm512_mul_ps(p, slope), _mm512_sub_ps(_mm512_loadu_ps(w.dp + at), delta)));
+      store_rounded(w.p + at, vector(p));
       store_rounded(w.ds + at, ds[i]);
     }
     store_interleaved(w.ds_interleaved + r * block + (sizeof(T) == 2 ? 2 * c : c), block, ds[0], ds[1]);
   }
 }
 
-template <class T>
+template <class Products, class T>
 void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin) {
-  const std::int64_t D = view.p.head_dim, all = padded(view.p.length);
+  const std::int64_t D = view.p.head_dim;
   const std::int64_t per_word = 4 / static_cast<std::int64_t>(sizeof(T)), words_d = D / per_word,
                      words_block = block / per_word;
-  const float scale = view.p.scale;
-  const auto words = [](T* part) { return reinterpret_cast<std::int32_t*>(part); };
-  product<T, false>({w.k + k_begin * D, words_d}, {words(w.q_transposed) + q_begin, all}, {w.scores, block},
-                    {block, block, words_d});
-  product<T, false>({w.v + k_begin * D, words_d}, {words(w.dout_transposed) + q_begin, all}, {w.dp, block},
-                    {block, block, words_d});
-  for (std::int64_t r = 0; r < block; r += 2) gradient_rows(w, q_begin, k_begin, r, scale);
-  product<T, true>({w.p, words_block}, {w.dout + q_begin * D, D}, {w.dv + k_begin * D, D}, {block, D, words_block});
-  product<T, true>({w.ds, words_block}, {w.q + q_begin * D, D}, {w.dk + k_begin * D, D}, {block, D, words_block});
-  product<T, true>({w.k_transposed + k_begin, all / per_word}, {w.ds_interleaved, block},
-                   {w.dq_transposed + q_begin, all}, {D, block, words_block});
+  Products::template product<T, false>({w.k + k_begin * D, words_d}, {w.q_transposed + q_begin * D, block},
+                                       {w.scores, block}, {block, block, words_d});
+  Products::template product<T, false>({w.v + k_begin * D, words_d}, {w.dout_transposed + q_begin * D, block},
+                                       {w.dp, block}, {block, block, words_d});
+  const auto gradients = all_seen(w.first, q_begin, k_begin) ? gradient_columns<T, false> : gradient_columns<T, true>;
+  for (std::int64_t c = 0; c < block; c += 16) gradients(w, q_begin, k_begin, c, view.p.scale);
+  Products::template product<T, true>({w.p, words_block}, {w.dout + q_begin * D, D}, {w.dv + k_begin * D, D},
+                                      {block, D, words_block});
+  Products::template product<T, true>({w.ds, words_block}, {w.q + q_begin * D, D}, {w.dk + k_begin * D, D},
+                                      {block, D, words_block});
+  Products::template product<T, true>({w.k_transposed + k_begin * D, words_block}, {w.ds_interleaved, block},
+                                      {w.dq_transposed + q_begin * D, block}, {D, block, words_block});
 }
 
 template <class T>
@@ -245,23 +294,21 @@ void begin_head(const View<T>& view, const BackwardParts<T>& w, std::int64_t hea
       products +=
           load(dout.at + t * dout.stride + d, width) * load(p.out + view.at_out(head) + t * dout.stride + d, width);
     w.delta[t] = sum(products);
-    w.lse[t] = real ? view.lse(head)[t] : 0;
+    w.lse[t] = real ? view.lse(head)[t] * log2_e : 0;
   }
 }
 
 template <class T>
 void write_dq(const View<T>& view, const BackwardParts<T>& w, std::int64_t head) {
-  const std::int64_t all = padded(view.p.length), D = view.p.head_dim;
-  float column[256];
-  for (std::int64_t t = 0; t < view.p.length; ++t) {
-    for (std::int64_t d = 0; d < D; ++d) column[d] = w.dq_transposed[d * all + t];
-    T* dq = view.p.dqkv + view.at_q(head) + t * view.width_qkv();
-    for (std::int64_t d = 0; d < D; d += 16) store_rounded(dq + d, load(column + d, width));
-  }
+  const std::int64_t D = view.p.head_dim;
+  for (std::int64_t t = 0; t < view.p.length; ++t)
+    write_column(w.dq_transposed + t / block * block * D, t % block, D, 1.0f,
+                 view.p.dqkv + view.at_q(head) + t * view.width_qkv());
 }
 
-template <class T>
-void backward(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+template <class Products, class T>
+void backward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+  [[maybe_unused]] const Products setting;
   const View<T> view{problem, row, kv_head};
   const BackwardParts<T> w(workspace, problem.length, problem.head_dim);
   const std::int64_t D = problem.head_dim, length = problem.length, all = padded(length);
@@ -269,13 +316,13 @@ void backward(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t
   pack_rows(view.rows_qkv(view.at_v()), w.v);
   pack_transposed(view.rows_qkv(view.at_k()), w.k_transposed);
   for (float* sums : {w.dk, w.dv}) __builtin_memset(sums, 0, static_cast<std::size_t>(all * D) * 4);
-  for (std::int64_t t = 0; t < all; ++t) w.first[t] = t < length ? view.first(t) : static_cast<std::int32_t>(t);
+  copy_first(view, w.first);
 
   for (std::int64_t head = kv_head * view.group(); head < (kv_head + 1) * view.group(); ++head) {
     begin_head(view, w, head);
     for (std::int64_t k_begin = 0; k_begin < length; k_begin += block)
       for (std::int64_t q_begin = k_begin; q_begin < length && w.first[q_begin] < k_begin + block; q_begin += block)
-        backward_block(view, w, q_begin, k_begin);
+        backward_block<Products>(view, w, q_begin, k_begin);
     write_dq(view, w, head);
   }
   for (std::int64_t t = 0; t < length; ++t)
@@ -290,6 +337,23 @@ std::size_t workspace_bytes(std::int64_t length, std::int64_t head_dim) {
   const std::size_t forward = ForwardParts<T>(nullptr, length, head_dim).parts.next();
   const std::size_t backward = BackwardParts<T>(nullptr, length, head_dim).parts.next();
   return forward > backward ? forward : backward;
+}
+
+template <class T>
+bool on_tiles(const AttentionProblem<T>& problem) {
+  return sizeof(T) == 2 && problem.head_dim % TileProducts::multiple == 0 && has_tiles();
+}
+
+template <class T>
+void forward(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+  const auto pass = on_tiles(problem) ? forward_by<TileProducts, T> : forward_by<VectorProducts, T>;
+  pass(problem, row, kv_head, workspace);
+}
+
+template <class T>
+void backward(const AttentionProblem<T>& problem, std::int64_t row, std::int64_t kv_head, void* workspace) {
+  const auto pass = on_tiles(problem) ? backward_by<TileProducts, T> : backward_by<VectorProducts, T>;
+  pass(problem, row, kv_head, workspace);
 }
 
 template <class T>

@@ -15,7 +15,9 @@ void pack_rows(const RowsOf<T>& a, T* dst) {
                    static_cast<std::size_t>((a.padded - a.rows) * a.head_dim) * sizeof(T));
 }
 
-/// dst [units of a row, padded]: the transpose. A Unit is a word for the second factor and an element for the first.
+/// dst [padded / 64, units of a row, 64]: the transpose of each block of 64 rows. A block is contiguous, because rows
+/// that lie a power of two apart share a few sets of the cache. A Unit is a word for the second factor and an element
+/// for the first.
 template <class Unit, class T>
 void pack_transposed(const RowsOf<T>& a, Unit* dst) {
   const std::int64_t units =
@@ -26,7 +28,7 @@ void pack_transposed(const RowsOf<T>& a, Unit* dst) {
         Unit unit{};
         if (i < a.rows)
           __builtin_memcpy(&unit, reinterpret_cast<const char*>(a.at + i * a.stride) + u * sizeof(Unit), sizeof(Unit));
-        dst[u * a.padded + i] = unit;
+        dst[(i / block * units + u) * block + i % block] = unit;
       }
 }
 

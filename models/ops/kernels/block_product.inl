@@ -43,9 +43,15 @@ struct Size {
   std::int64_t rows, columns, words;  // rows a multiple of 4, columns of 16
 };
 
-/// c [rows, columns] = (or, with add, +=) sum over words of a [rows, words] * b [words, columns].
+/// Products on vector registers.
+struct VectorProducts {
+  /// c [rows, columns] = (or, with add, +=) sum over words of a [rows, words] * b [words, columns].
+  template <class T, bool add>
+  static void product(const Words& a, const Words& b, const Sums& c, const Size& size);
+};
+
 template <class T, bool add>
-void product(const Words& a, const Words& b, const Sums& c, const Size& size) {
+void VectorProducts::product(const Words& a, const Words& b, const Sums& c, const Size& size) {
   for (std::int64_t n = 0; n < size.columns;) {
     const std::int64_t left = size.columns - n;
     const Words columns{b.row(0) + n, b.stride};

@@ -144,10 +144,11 @@ AttentionResult run_attention(const AttentionCase& c, const at::Tensor& qkv, con
 }
 
 TEST(Attention, KernelsAgreeWithFp64) {
-  const AttentionCase cases[] = {{{4, 2, 16}, 1, false},   {{4, 2, 16}, 24, false},  {{2, 2, 64}, 64, false},
-                                 {{3, 1, 64}, 65, false},  {{2, 1, 80}, 130, false}, {{2, 2, 128}, 70, false},
-                                 {{1, 1, 256}, 20, false}, {{4, 2, 48}, 200, true},  {{2, 1, 64}, 300, true},
-                                 {{2, 1, 8}, 30, true},    {{2, 1, 16}, 2, true}};
+  const AttentionCase cases[] = {{{4, 2, 16}, 1, false},   {{4, 2, 16}, 24, false},      {{2, 2, 64}, 64, false},
+                                 {{3, 1, 64}, 65, false},  {{2, 1, 80}, 130, false},     {{2, 2, 128}, 70, false},
+                                 {{1, 1, 256}, 20, false}, {{4, 2, 48}, 200, true},      {{2, 1, 64}, 300, true},
+                                 {{2, 1, 8}, 30, true},    {{2, 1, 16}, 2, true},        {{4, 1, 32}, 140, true},
+                                 {{2, 1, 96}, 193, false}, {{2, 1, 128, 70}, 260, true}, {{2, 2, 64, 65}, 256, false}};
   for (const at::ScalarType type : all_types)
     for (const AttentionCase& c : cases) {
       const Both qkv({2, c.length, c.shape.qkv_width()}, 1, type),
@@ -157,6 +158,19 @@ TEST(Attention, KernelsAgreeWithFp64) {
       EXPECT_LT(deviation(own.out, exact.out), limit) << c.shape.head_dim << " x " << c.length;
       EXPECT_LT(deviation(own.dqkv, exact.dqkv), limit) << c.shape.head_dim << " x " << c.length;
     }
+}
+
+TEST(Attention, KeepsNumbersThatAreNone) {
+  for (const at::ScalarType type : all_types) {
+    const AttentionCase c{{2, 1, 64}, 150, false};
+    const at::Tensor qkv = random({2, c.length, c.shape.qkv_width()}, 1, type),
+                     dout = random({2, c.length, 128}, 2, type);
+    qkv[1][100][0] = std::numeric_limits<double>::quiet_NaN();  // a query of head 0
+    const AttentionResult result = run_attention(c, qkv, dout);
+    EXPECT_TRUE(result.out[1][100].narrow(0, 0, 64).isnan().all().item<bool>()) << type;
+    EXPECT_FALSE(result.out[1].narrow(1, 64, 64).isnan().any().item<bool>()) << type;
+    EXPECT_TRUE(result.dqkv[1][99].narrow(0, 128, 64).isnan().all().item<bool>()) << type;
+  }
 }
 
 TEST(Attention, BfloatErrorIsNoLargerThanLibTorchs) {

@@ -76,7 +76,7 @@ Rule no_empty_name() {
 }
 
 Rule time_span() {
-  return {"empty, or a time as \"90:00\" (minutes and seconds), \"12:00:00\" or \"2-12:00:00\" (days first)",
+  return {"empty, or a time such as \"90:00\" (minutes and seconds), \"12:00:00\" or \"2-12:00:00\" (days first)",
           [](const Value& value) {
             const auto& text = std::get<std::string>(value);
             return text.empty() || time_span_of(text);
@@ -182,8 +182,8 @@ std::vector<ConfigKey> optimizer_keys() {
   keys.push_back(
       {"optimizer", "master_dtype", at<&C::optimizer, &Optim::master_dtype>, one_of({"fp32", "split"}),
        "Type of the master weights; split requires precision = \"bf16\". split: the bf16 weight and the other 16 bits "
-       "of its master, which saves 2 bytes per parameter and loses nothing. Ties round away from zero, but to even "
-       "with fp32.",
+       "of its master, which saves 2 bytes per parameter and loses nothing. With split, ties round away from zero; "
+       "with fp32, to even.",
        false, false, true});
   add(Takers::named_rules);
   return keys;
@@ -197,7 +197,7 @@ std::string preset_docs() {
             ", hidden_size " + std::to_string(model.hidden_size) + ", " + std::to_string(model.num_hidden_layers) +
             " layers, context " + std::to_string(model.max_position_embeddings) + ")";
   }
-  return text + ". Preset or path, not both. Any field of config.json may be given next to a preset by its own name.";
+  return text + ". Preset or path, not both. A preset accepts every field of config.json as a key of this section.";
 }
 
 std::vector<ConfigKey> keys_before_optimizer() {
@@ -215,7 +215,7 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "On a GPU, repeated runs give the same bits, but are slower. CPU runs always repeat bit for bit."},
       {"job", "reproducible", at<&C::job, &Job::reproducible>, one_of({"none", "ranks"}),
        "ranks: losses, weights and optimizer states have the same bits with any number of ranks, at every stage, with "
-       "any shard_degree, local_batch_size, offload and recomputation, and after a resumption in another of these "
+       "any shard_degree, local_batch_size, offload and recomputation, and after a run resumes in another of these "
        "layouts. This costs time and memory (docs/reproducibility.md). Works with adamw, adamw8bit, sgd and lion."},
       {"job", "reproducible_rows", at<&C::job, &Job::reproducible_rows>, between(1, 1'000'000),
        "With reproducible = \"ranks\": sequences per micro-batch, instead of local_batch_size. Another number gives "
@@ -230,8 +230,8 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "a GGUF file; a frozen base keeps the file's types. --dry-run needs only config.json, in a directory or as the "
        "path itself."},
       {"model", "allow_unused", at<&C::model, &Model::allow_unused>, anything(),
-       "Ignore tensors of the model's file that belong to its modules but that its configuration does not mention; "
-       "otherwise the file is refused. `zero_train --allow-unused` sets this key."},
+       "Ignore tensors of the model's file that belong to its modules but that its configuration does not mention. If "
+       "false, a file with such tensors is refused. `zero_train --allow-unused` sets this key."},
 
       {"data", "train", at<&C::data, &Data::train>, not_empty(),
        "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "
@@ -250,10 +250,11 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"data", "train_on", at<&C::data, &Data::train_on>, one_of({"assistant", "all"}),
        "Conversations: the text that the loss covers."},
       {"data", "packing", at<&C::data, &Data::packing>, anything(),
-       "Put several conversations into one sequence, without attention between them; otherwise each one is padded."},
+       "Put several conversations into one sequence, without attention between them. If false, each conversation is "
+       "padded."},
       {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
-       "Examples longer than seq_len. truncate: texts are split into windows, and of others the start is kept. drop: "
-       "they are dropped."},
+       "Examples longer than seq_len. truncate: texts are split into windows; other examples keep only their start. "
+       "drop: they are dropped."},
       {"data", "chat_template", at<&C::data, &Data::chat_template>, anything(),
        "Conversations: the name of a built-in template, or a file with a Jinja template. Empty: the model directory's "
        "own."},
@@ -303,11 +304,11 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
        "Shape after the warm-up."},
       {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
-       "Steps of linear warm-up; at most the steps of the run, even if epochs determine these."},
+       "Steps of linear warm-up; at most the number of steps in the run, even if that number follows from epochs."},
       {"lr_scheduler", "min_lr_ratio", at<&C::lr_scheduler, &Sched::min_lr_ratio>, zero_to_one(),
        "The final learning rate of the schedule as a fraction of lr. As in transformers' schedules, it is reached one "
-       "step after the last, so the last step's rate is slightly higher. Example: linear, 25 steps of which 5 are "
-       "warm-up, 0.1: the last rate is 0.145 lr."},
+       "step after the last, so the last step's rate is slightly higher. Example: with type = \"linear\", 25 steps, "
+       "warmup_steps = 5 and a ratio of 0.1, the last rate is 0.145 lr."},
       {"lr_scheduler", "decay_ratio", at<&C::lr_scheduler, &Sched::decay_ratio>, zero_to_one(),
        "wsd: the fraction of all steps, at the end, in which the rate decays."},
 
@@ -326,15 +327,16 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "them."},
 
       {"parallel", "tensor", at<&C::parallel, &ParallelConfig::tensor>, between(1, 1024),
-       "Ranks that share each matrix and the tokens of a micro-batch (tensor and sequence parallelism, docs/parallel.md). It "
-       "divides the number of ranks and the model's heads. The other ranks share the data."},
+       "Ranks that share each matrix and the tokens of a micro-batch (tensor and sequence parallelism, "
+       "docs/parallel.md). It must divide the number of ranks, of attention heads and of key-value heads. The other "
+       "ranks share the data."},
       {"parallel", "context", at<&C::parallel, &ParallelConfig::context>, between(1, 1024),
-       "Ranks that share the tokens of each row (DeepSpeed-Ulysses, docs/parallel.md), for long rows. tensor x context divides "
-       "the number of ranks and the model's heads."},
+       "Ranks that share the tokens of each row (DeepSpeed-Ulysses, docs/parallel.md), for long rows. tensor x "
+       "context must divide the number of ranks, and must not exceed the number of attention heads."},
       {"parallel", "pipeline", at<&C::parallel, &ParallelConfig::pipeline>, between(1, 1024),
        "Stages over which the blocks of the model are distributed (docs/parallel.md). The micro-batches of a step "
-       "pass through the stages one after the other, so a step needs several. pipeline x tensor x context divides the "
-       "number of ranks."},
+       "pass through the stages one after the other, so a step needs several. pipeline x tensor x context must divide "
+       "the number of ranks."},
       {"parallel", "schedule", at<&C::parallel, &ParallelConfig::schedule>, one_of({"1f1b", "gpipe", "interleaved"}),
        "The order of a pipeline's micro-batches. 1f1b: few are in memory at once. interleaved: each stage has several "
        "groups of consecutive blocks, so stages wait less and send more. gpipe: all forwards come first."},
@@ -355,7 +357,7 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "What is recomputed in backward. none: nothing. full: every block. selective: every k-th block. attention: the "
        "attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
-       "mode = \"selective\": k, which means that every k-th block is recomputed."},
+       "With mode = \"selective\": k. Every k-th block is recomputed."},
       {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
        "Keep the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
        "if they fit into memory."},
@@ -417,10 +419,10 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},
       {"metrics", "tensorboard", at<&C::metrics, &MetricsConfig::tensorboard>, anything(),
-       "Writes the same figures to event files in tb/ of the output directory, for tensorboard --logdir."},
+       "Also writes the metrics to event files in tb/ of the output directory, for tensorboard --logdir."},
       {"metrics", "trackio", at<&C::metrics, &MetricsConfig::trackio>, trackio_project(),
-       "A project: writes the same figures to its database, PROJECT.db in the environment's TRACKIO_DIR, or else in "
-       "trackio/ of the output directory, for trackio show --project PROJECT."},
+       "The name of a project: also writes the metrics to its database, PROJECT.db in the environment's TRACKIO_DIR, "
+       "or else in trackio/ of the output directory, for trackio show --project PROJECT."},
       {"metrics", "dump_first_step", at<&C::metrics, &MetricsConfig::dump_first_step>, anything(),
        "A safetensors file for the results of step 1, in fp32: \"logits\" [global batch, longest row, vocab] in the "
        "order of rows, with shorter rows padded by zeros; \"loss\" []; and \"grad.NAME\" before clipping."},

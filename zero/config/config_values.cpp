@@ -85,7 +85,7 @@ weight_decay = 0.0                           # of all matching tensors, includin
 - Several prodigy groups share one estimate of the distance, which uses the run's rate. If the run
   has another optimizer or the rate 0, it uses the rate of the first group with a rate above 0. A
   group with rate 0 does not contribute to the estimate.
-- Refused are a pattern that matches no trained tensor, and a group whose tensors all belong to
+- A pattern that matches no trained tensor is refused, and so is a group whose tensors all belong to
   earlier groups. A muon group without a matrix in a block is refused too. So is a rate that applies
   to none of a group's tensors.
 )";

@@ -18,7 +18,7 @@ SETTING(double, lr, 1e-3, "lr", every_rule, not_negative(), must_agree, "Peak le
 SETTING(double, weight_decay, 0.1, "weight_decay", every_rule, not_negative(), must_agree,
         "Weight decay of tensors with two or more dimensions.")
 SETTING(double, beta1, 0.9, "betas", named_rules, below_one(), must_agree,
-        "decay rates of the two moments; for lion those of the direction and of the moment.")
+        "decay rates of the two moments; for lion, of the update direction and of the moment.")
 SETTING(double, beta2, 0.95, "betas", named_rules, below_one(), must_agree, "")
 SETTING(double, eps, 1e-8, "eps", named_rules, above_zero(), must_agree,
         "added to the square root of the second moment.")

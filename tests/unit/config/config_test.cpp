@@ -106,7 +106,7 @@ TEST(Config, WrongTypesAreRefused) {
   EXPECT_THAT(refusal(least, {"optimizer.lr=1979-05-27"}), HasSubstr("must be a number, but is a date or time"));
   EXPECT_THAT(refusal(least, {"data.tokenizer=true"}), HasSubstr("must be a string"));
   EXPECT_THAT(refusal(least, {"job.time_limit=60"}),
-              HasSubstr("must be a string, but is an integer; it must be empty, or a time as \"90:00\""));
+              HasSubstr("must be a string, but is an integer; it must be empty, or a time such as \"90:00\""));
   EXPECT_THAT(refusal(least, {"job.output_dir=3"}), ::testing::EndsWith("must be a string, but is an integer"));
 }
 

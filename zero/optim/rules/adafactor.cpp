@@ -199,7 +199,7 @@ void Adafactor::keep_moments(const at::Tensor& sums, const Matrices& m, double w
 
 OptimizerRow adafactor_row() {
   return {"adafactor",
-          "Adafactor as torch has it",
+          "Adafactor as in torch",
           {},
           {{}, "adafactor"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Adafactor>(o); }};

@@ -78,7 +78,7 @@ class AdamW final : public ElementwiseOptimizer {
 OptimizerRow adamw_row() {
   return {
       "adamw",
-      "AdamW as torch has it",
+      "AdamW as in torch",
       {"betas", "eps"},
       {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, "adamw"},
       [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(options); }};

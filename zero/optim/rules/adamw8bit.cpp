@@ -153,7 +153,7 @@ void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors) {
 
 OptimizerRow adamw8bit_row() {
   return {"adamw8bit",
-          "AdamW with moments of 8 bits as bitsandbytes has them, in tensors of 4096 elements or more",
+          "AdamW with 8-bit moments as in bitsandbytes, in tensors of 4096 elements or more",
           {"betas", "eps"},
           {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, "adamw8bit"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW8bit>(o); }};

@@ -66,7 +66,7 @@ class Muon final : public ComposedOptimizer {
 
 OptimizerRow muon_row() {
   return {"muon",
-          "Muon as torch has it for matrices in blocks, AdamW for embeddings, head and vectors",
+          "Muon as in torch for matrices in blocks, AdamW for embeddings, head and vectors",
           {"momentum", "nesterov", "ns_steps", "lr_adamw", "betas", "eps"},
           {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .momentum = 0.95, .nesterov = true, .ns_steps = 5}, "muon"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Muon>(o); }};

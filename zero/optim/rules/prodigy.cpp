@@ -97,7 +97,7 @@ void Prodigy::conclude(const UpdateContext& context) const {
 
 OptimizerRow prodigy_row() {
   return {"prodigy",
-          "Prodigy as prodigyopt has it",
+          "Prodigy as in prodigyopt",
           {"betas", "eps", "d0", "d_coef", "use_bias_correction", "safeguard_warmup"},
           {{.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .d0 = 1e-6, .d_coef = 1.0}, "prodigy"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Prodigy>(o); }};

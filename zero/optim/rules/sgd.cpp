@@ -101,7 +101,7 @@ class Sgd final : public ElementwiseOptimizer {
 
 OptimizerRow sgd_row() {
   return {"sgd",
-          "stochastic gradient descent as torch has it",
+          "stochastic gradient descent as in torch",
           {"momentum", "nesterov"},
           {{.weight_decay = 0, .momentum = 0.9, .nesterov = true}, "sgd"},
           [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Sgd>(options); }};

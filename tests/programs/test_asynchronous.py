@@ -24,7 +24,7 @@ def check_what_they_hold(place, args):
         for out, how in (("waited", ()), ("behind", BEHIND)):
             code, said = place.run(*options, *how, out=out, ranks=ranks)
             assert code == 0, said
-            lines = re.findall(r"^checkpoint .*step-(\d+), written in [\d.]+ s( while the run went on but for [\d.]+ s)?$", said, re.M)
+            lines = re.findall(r"^checkpoint .*step-(\d+), written in [\d.]+ s(, of which the run waited [\d.]+ s)?$", said, re.M)
             assert [int(step) for step, _ in lines] == list(range(1, 31)), said
             assert [bool(words) for _, words in lines] == [out == "behind"] * 29 + [False], said
         for step in range(1, 31):
@@ -78,14 +78,14 @@ def check_stops(place, args):
 def check_by_the_clock(place, args):
     """And ends ahead of a limit."""
     code, said = place.run("--set", "checkpoint.interval=0", "--set", "checkpoint.every_minutes=0.001", "--set", "job.time_limit=00:03", "--set", "training.steps=1000000", *BEHIND)
-    assert code == 75 and "went on but for" in said and place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (code, said)
+    assert code == 75 and "of which the run waited" in said and place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (code, said)
 
 
 def check_who_waits(place, args):
     """States that lie on disk; and where there is nothing to write nobody does."""
     os.makedirs(place.path("nvme"), exist_ok=True)
     code, said = place.run("--set", "training.steps=3", "--set", "offload.optimizer=nvme", "--set", "offload.nvme_dir=nvme", *BEHIND)
-    assert code == 0 and said.count("training waits until a checkpoint is written") == 1 and "states lie on disk" in said and "went on but for" not in said, said
+    assert code == 0 and said.count("training waits until a checkpoint is written") == 1 and "states lie on disk" in said and "of which the run waited" not in said, said
     code, said = place.run("--set", "training.steps=3", "--set", "checkpoint.interval=0", *BEHIND, out="none")
     assert code == 0 and "checkpoint" not in said, said
 

@@ -102,7 +102,7 @@ void Checkpoints::tend(const std::function<bool()>& work) {
   if (goes_on) return;
   under_way_.reset();
   if (failure && parts_.model.host().rank() == 0) folders_.discard(position_.steps);
-  conclude(position_, failure, seconds_text(now - begin_) + " while the run went on but for " + seconds_text(waited_));
+  conclude(position_, failure, seconds_text(now - begin_) + ", of which the run waited " + seconds_text(waited_));
 }
 
 bool Checkpoints::conclude(const RunPosition& position, const std::optional<std::string>& failure,

@@ -15,9 +15,9 @@ constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
 // and no checkpoint follows.
 constexpr unsigned seconds_to_live = 2;
 constexpr char checkpoint_follows[] =
-    "\nasked to stop: a checkpoint follows the step or part of a validation that is under way; once more ends the run at once\n";
+    "\nasked to stop: a checkpoint follows the current step or part of a validation; a second signal ends the run at once\n";
 constexpr char result_follows[] =
-    "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
+    "\nasked to stop: the run is over and its result is being written; a second signal ends it at once, and what is not written is lost\n";
 
 // A signal handler cannot access an object.
 volatile std::sig_atomic_t noted = 0;

@@ -20,9 +20,9 @@ class AdapterContents {
     std::string a, b, magnitude;  // the adapter of a projection: [r, in], [out, r], [out] with DoRA
   };
 
-  /// `model` may already have adapters. Reads no values. Throws InputError that names the first tensor that is missing,
-  /// has the wrong shape or type, or is not declared by adapter_config.json. Also throws if adapter_config.json
-  /// declares a tensor that the model cannot have.
+  /// `model` may already have adapters. Reads no values. Throws an InputError that names the first tensor that is
+  /// missing, has the wrong shape or type, or is not declared by adapter_config.json. Also throws if
+  /// adapter_config.json declares a tensor that the model cannot have.
   ///
   /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted. PEFT writes
   /// such tensors with save_embedding_layers and loads them instead of the base's. See beside().

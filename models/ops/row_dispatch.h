@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// Calls f(float{}) or f(kernels::Bf16{}) as `type` says. Returns false if no kernel supports the type.
+/// Calls f(float{}) or f(kernels::Bf16{}), depending on `type`. Returns false if no kernel supports the type.
 template <class F>
 bool with_kernel_type(at::ScalarType type, F&& f) {
   if (type == at::kFloat) return f(float{}), true;

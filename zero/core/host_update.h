@@ -23,7 +23,8 @@ class HostUpdate {
   /// Allocates page-locked buffers of this shape.
   HostUpdate(const Shape& shape, at::Device device);
 
-  /// The current stream starts to send the gradient, [numel] on the device. The gradient must not change until begin().
+  /// Starts to send the gradient, [numel] on the device, in the current stream. The gradient must not change until
+  /// begin().
   void send(const at::Tensor& gradient);
 
   /// Sets the weights from which the first update starts, if they are their own master. [numel] on the device.
@@ -32,7 +33,7 @@ class HostUpdate {
   /// Begins an update: waits for the gradient. Returns the copy of the weights that is next to the states. `own`: the
   /// weights on the device.
   const at::Tensor& begin(const at::Tensor& own) const;
-  /// Ends an update that wrote weights: the current stream starts to copy them to `own`, the weights on the device.
+  /// Ends an update that wrote weights: starts to copy them to `own`, the weights on the device, in the current stream.
   void finish(const at::Tensor& own) const;
 
   /// Returns the copy of the gradient that an update reads. `own`: the gradient on the device.

@@ -1,5 +1,5 @@
 #pragma once
-// HttpClient: one request over HTTP, with its redirects, by libcurl. Proxies are those of libcurl's environment
+// HttpClient: makes HTTP requests with libcurl and follows their redirects. Proxies come from libcurl's environment
 // variables (http_proxy, https_proxy, all_proxy, no_proxy).
 #include <chrono>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace zero {
 
 /// The end of a request.
 struct HttpAnswer {
-  int status = 0;                            // of HTTP; 0: there was no answer
-  std::string trouble;                       // why the answer is not whole; empty if it is
+  int status = 0;                            // HTTP status; 0: there was no answer
+  std::string trouble;                       // why the answer is incomplete; empty if it is complete
   bool lasting = false;                      // the trouble will be the same next time
   std::string host;                          // the host that was asked last
   std::string next_page;                     // address of rel="next"
@@ -30,21 +30,21 @@ struct HttpAnswer {
 class HttpBody {
  public:
   virtual ~HttpBody() = default;
-  /// `offset`: of the first byte that follows, in the whole file. Not called for an answer without a byte.
+  /// `offset`: the position in the whole file of the first byte that follows. Not called for an empty body.
   virtual void begin(std::int64_t offset) = 0;
   virtual void add(std::string_view bytes) = 0;
 };
 
 class HttpClient {
  public:
-  /// `agent`: the User-Agent. InputError if the file of certificates cannot be read.
+  /// `agent`: the User-Agent. Throws InputError if the file of certificates cannot be read.
   HttpClient(const HubSettings& settings, std::string agent);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Asks for an address, from byte `from` on. Follows redirects, but none from https to http. The token goes only to
-  /// the endpoint's own scheme, host and port. Rethrows what `body` throws; all other failures are in the answer.
+  /// Requests an address, starting at byte `from`. Follows redirects, but none from https to http. The token goes only
+  /// to the endpoint's own scheme, host and port. Rethrows what `body` throws; all other failures are in the answer.
   HttpAnswer get(const std::string& address, std::int64_t from, HttpBody& body);
 
  private:
@@ -60,13 +60,13 @@ class HttpClient {
 /// "libcurl/7.88.1 OpenSSL/3.0 ..."
 std::string http_library();
 
-/// The host of an address; empty if it is none.
+/// The host of an address; empty if the text is not an address.
 std::string host_of(const std::string& address);
 
-/// "https://host:443" of an address; empty if it is none.
+/// "https://host:443" of an address; empty if the text is not an address.
 std::string origin_of(const std::string& address);
 
-/// The first byte of "bytes FIRST-LAST/TOTAL" (Content-Range); nothing for other words.
+/// The first byte of "bytes FIRST-LAST/TOTAL" (Content-Range); nothing for any other text.
 std::optional<std::int64_t> first_byte_of(const std::string& content_range);
 
 }  // namespace zero

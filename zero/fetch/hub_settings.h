@@ -1,6 +1,6 @@
 #pragma once
-// HubSettings: which hub is asked, as whom, and where its cache is. The environment variables are huggingface_hub's
-// ("Environment variables" in its documentation).
+// HubSettings: the hub, the user's token, and the location of the cache. The environment variables are
+// huggingface_hub's ("Environment variables" in its documentation).
 #include <chrono>
 #include <functional>
 #include <string>
@@ -13,7 +13,7 @@ struct HubSettings {
   std::string token_place;                          // the token's variable or file, for messages
   std::string cache;                                // folder of the cache; empty: no home directory is known
   std::string certificates;                         // file of trusted certificates; empty: libcurl's own
-  std::chrono::seconds stall{30};                   // a transfer without a byte for so long is given up
+  std::chrono::seconds stall{30};                   // a transfer that receives no byte for this long is abandoned
 
   /// `variable` returns an environment variable's value, or null. Reads the token's file. Throws InputError for a
   /// value that cannot be used, and for HF_HUB_OFFLINE.

@@ -1,5 +1,5 @@
 #pragma once
-// Patience: which failures of a request may pass, how long to wait for that, and when to give up.
+// Patience: which failures of a request are transient, how long to wait after one, and when to give up.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -21,13 +21,13 @@ class Patience {
   static constexpr std::chrono::milliseconds first_wait{500}, longest_wait{60'000};
   static constexpr std::chrono::seconds longest_wish{300};  // of a Retry-After
 
-  /// `tries`: failures in a row that are waited for. `what`: the request, for messages.
+  /// `tries`: it waits after at most this many failures in a row. `what`: the request, for messages.
   Patience(int tries, std::string what, Sleep sleep);
 
   /// Warns, and waits for twice as long as the last time, or as long as the hub asks for. Throws Error, with the
-  /// remedy, for one failure too many, and where the hub asks for more than `longest_wish`.
+  /// remedy, after one more failure than `tries`, or if the hub asks for a wait longer than `longest_wish`.
   void wait_after(const HttpAnswer& answer);
-  /// Forgets earlier failures: the last request got further.
+  /// Forgets earlier failures. Call it when a request has made progress.
   void renew();
 
  private:

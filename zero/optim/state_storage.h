@@ -11,7 +11,7 @@
 namespace zero {
 
 struct StateStorage {
-  bool bf16_states = false;   // stores states that bf16_state() allows in bf16, rounded stochastically
+  bool bf16_states = false;   // states for which bf16_state() is true are stored in bf16, rounded stochastically
   bool split_master = false;  // a master is stored as its bf16 weight and a 16-bit remainder
   std::uint64_t seed = 0;     // for stochastic rounding
 

@@ -10,7 +10,7 @@ struct RunHeader {
   int ranks = 0;        // 0: unknown
   int start = 1;        // 1, and one more for each resumption
 
-  /// "# zero_train 0.1.0 (commit 44116d0), 2 ranks, start 3\n". The first start goes without saying.
+  /// "# zero_train 0.1.0 (commit 44116d0), 2 ranks, start 3\n". A first start is not mentioned.
   std::string line() const;
 };
 

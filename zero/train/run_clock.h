@@ -28,8 +28,7 @@ class RunClock {
 
   /// Call it when a step has ended, and before the first one.
   void stepped();
-  /// Call these when a validation begins, when a part ends after which the validation may stop, and when the whole
-  /// validation ends.
+  /// Call these when a validation begins, after each part at which it may stop, and when it ends.
   void validation_begins();
   void validated_part();
   void validated();

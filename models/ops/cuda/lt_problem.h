@@ -53,7 +53,7 @@ class LtDescriptions {
  public:
   explicit LtDescriptions(const LtKey& key);
 
-  /// Returns up to `most` algorithms that need at most `workspace` bytes, the library's favourite first. For a
+  /// Returns up to `most` algorithms that need at most `workspace` bytes, the library's first choice first. For a
   /// deterministic problem they sum each element in one sequence (no split-K). For other problems, none accumulates in
   /// a 16-bit type. `bias` is used only for its alignment.
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, const void* bias,

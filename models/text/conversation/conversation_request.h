@@ -25,7 +25,7 @@ nlohmann::ordered_json conversation_request(const std::vector<Message>& messages
 /// The rendered text of a request. Returns nothing if the template rejects it or fails.
 std::optional<std::string> text_of(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
-/// True if a value is not null, false or empty.
+/// True unless a value is null, false or empty.
 bool says_something(const nlohmann::ordered_json& value);
 
 /// The object that holds "name" and the other fields of a call or a tool: its "function" if there is one, otherwise

@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Bytes [begin, end) of the original text, which are one character.
+/// Bytes [begin, end) of the original text, which form one character.
 struct Origin {
   std::uint32_t begin = 0, end = 0;
 };

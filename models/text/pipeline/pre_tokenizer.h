@@ -1,6 +1,6 @@
 #pragma once
-// PreTokenizer: splits a text into words, as a tokenizer.json says. The model encodes each word separately. Does not
-// include LibTorch.
+// PreTokenizer: splits a text into words, as a tokenizer.json specifies. The model encodes each word separately. Does
+// not include LibTorch.
 #include <memory>
 
 namespace zero {

@@ -16,8 +16,8 @@ struct FrozenFormat {
   /// Q8_0: blocks of 32 signed bytes with one scale.
   static FrozenFormat in_8_bits();
 
-  /// Returns a tensor's ggml type if the tensor's rows are whole blocks of that type. Returns none if the tensor stays
-  /// in the compute type. Throws InputError for a slice that ends inside a block.
+  /// Returns a tensor's ggml type if the tensor's rows consist of whole blocks of that type. Returns none if the tensor
+  /// stays in the compute type. Throws InputError for a slice that ends inside a block.
   std::optional<GgmlType> type_of(const TensorSpec& tensor, at::ScalarType compute) const;
   /// Returns true if any tensor of a group is in NF4 or in a ggml type.
   bool changes(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const;

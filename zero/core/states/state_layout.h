@@ -1,5 +1,5 @@
 #pragma once
-// StateLayout: the positions of a group's tensors in the states of the optimizer that treats them. Tensors are
+// StateLayout: the positions of a group's tensors in the states of the optimizer that updates them. Tensors are
 // adjacent, in the order of the flat vector. It holds integers only.
 #include <cstdint>
 #include <vector>
@@ -37,8 +37,8 @@ class StateLayout {
   int optimizer() const { return tensors_.front().rule.optimizer; }
   const std::vector<StateTensor>& tensors() const { return tensors_; }
   std::int64_t numel() const { return numel_; }
-  /// Returns the position in the states of the first element at or after element `flat` of the flat vector. It rises
-  /// with `flat`, so dividing the flat vector also divides the states.
+  /// Returns the position in the states of the first element at or after element `flat` of the flat vector. It never
+  /// decreases as `flat` increases, so dividing the flat vector also divides the states.
   std::int64_t position_of(std::int64_t flat) const;
   /// Returns the segments of the flat elements [begin, begin + count), ascending. Unless `by_tensor` is set, tensors
   /// with the same update rule share a segment.

@@ -1,5 +1,5 @@
 #pragma once
-// EncodedExamples: the token ids of a file's examples that a run trains, and counts of the rest.
+// EncodedExamples: the token ids of the examples in a file on which a run trains, and counts of the others.
 #include <cstdint>
 #include <memory>
 #include <string>

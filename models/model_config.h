@@ -55,6 +55,8 @@ struct ModelConfig {
   bool learned_positions = false;
   double rotary_share = 1;     // the share of a head's dimensions that rotate: the first ones
   double embedding_scale = 1;  // multiplies the embedding's rows
+  double residual_scale = 1;   // multiplies what attention and the MLP add to the residual stream
+  double logits_scale = 1;     // multiplies the logits
   double local_rope_theta = 10000.0;
   std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
   std::vector<LayerAttention> layers;             // empty: all layers have LayerAttention's defaults

@@ -1,6 +1,7 @@
 #include "models/decoder/decoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -76,6 +77,7 @@ class DecoderHead : public Unit {
         norm_(parameters_, names.final_norm, config),
         contained_(config.norm != NormKind::layer),
         eps_(config.rms_norm_eps),
+        scale_(config.logits_scale),
         first_token_(first_token(config, place)),
         vocabulary_(config.vocab_size) {
     if (config.tie_word_embeddings) {
@@ -99,16 +101,23 @@ class DecoderHead : public Unit {
 
  private:
   /// The loss includes an RMSNorm. Any other norm is applied before it.
-  at::Tensor normed(const at::Tensor& x) const { return contained_ ? x : norm_.apply(parameters_, {x}).x; }
+  at::Tensor normed(const at::Tensor& x) const {
+    return contained_ ? x : scaled(norm_.apply(parameters_, {x}).x).to(x.scalar_type());
+  }
 
   HeadWeights weights() const {
-    return {contained_ ? norm_.weight(parameters_) : at::Tensor(),
+    return {contained_ ? scaled(norm_.weight(parameters_)) : at::Tensor(),
             output_ < 0 ? borrowed_[0].tensor : parameters_[output_].tensor, eps_, first_token_, vocabulary_};
+  }
+
+  /// Scales the logits through the norm's weight, or through normed rows: there are fewer of these numbers.
+  at::Tensor scaled(const at::Tensor& x) const {
+    return scale_ == 1 ? x : x.to(at::toOpMathType(x.scalar_type())) * scale_;
   }
 
   DecoderNorm norm_;
   bool contained_;
-  double eps_;
+  double eps_, scale_;
   std::int64_t first_token_, vocabulary_;
   int output_ = -1;
 };

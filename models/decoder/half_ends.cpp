@@ -31,7 +31,8 @@ HalfOutput::HalfOutput(Unit& unit, const ProjectionModules& modules, const std::
                        const DecoderNames& names, SlicePlace place)
     : unit_(unit),
       product_(unit, modules, config, names, ProductCut::inputs, place),
-      norm_(norm_in(unit, norm, config)) {}
+      norm_(norm_in(unit, norm, config)),
+      scale_(config.residual_scale) {}
 
 TokenPart HalfOutput::add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const {
   return add_product(LinearInput::plain(y.x), x, context);
@@ -43,9 +44,10 @@ TokenPart HalfOutput::add_activated(const WidthPart& y, const ActivationKind& ho
 }
 
 TokenPart HalfOutput::add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const {
-  if (!norm_.exists()) return {product_.apply(input, x.x, context)};
-  const TokenPart product{product_.apply(input, {}, context)};
-  return {x.x + norm_.apply(unit_.parameters(), product).x};
+  if (!norm_.exists() && scale_ == 1) return {product_.apply(input, x.x, context)};
+  TokenPart added{product_.apply(input, {}, context)};
+  if (norm_.exists()) added = norm_.apply(unit_.parameters(), added);
+  return {scale_ == 1 ? x.x + added.x : x.x + added.x * scale_};
 }
 
 void HalfOutput::list(std::vector<int>& indices) const {

@@ -38,7 +38,7 @@ class HalfOutput {
   HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,
              const DecoderNames& names, SlicePlace place);
 
-  /// Returns x plus the product of y, or plus the norm of that product.
+  /// Returns x plus the product of y, or plus the norm of that product, times ModelConfig::residual_scale.
   TokenPart add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const;
   /// The same, but applies the activation to y first.
   TokenPart add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
@@ -52,6 +52,7 @@ class HalfOutput {
   const Unit& unit_;
   Projection product_;
   DecoderNorm norm_;
+  double scale_;
 };
 
 }  // namespace zero

@@ -15,11 +15,13 @@ const Family& gemma3_family();
 const Family& olmo2_family();
 const Family& smollm3_family();
 const Family& gpt2_family();
+const Family& granite_family();
+const Family& starcoder2_family();
 
 const std::vector<const Family*>& model_families() {
-  static const std::vector<const Family*> families{&llama_family(), &mistral_family(), &qwen2_family(),
-                                                   &qwen3_family(), &phi3_family(),    &gemma3_family(),
-                                                   &olmo2_family(), &smollm3_family(), &gpt2_family()};
+  static const std::vector<const Family*> families{
+      &llama_family(), &mistral_family(), &qwen2_family(), &qwen3_family(),   &phi3_family(),      &gemma3_family(),
+      &olmo2_family(), &smollm3_family(), &gpt2_family(),  &granite_family(), &starcoder2_family()};
   return families;
 }
 

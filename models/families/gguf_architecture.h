@@ -31,6 +31,7 @@ struct GgufArchitecture {
   HeadNorm head_norm = HeadNorm::none;
   bool gated = true;
   bool learned_positions = false;
+  bool multipliers = false;        // files state factors of the embedding, the scores, the residuals and the logits
   bool scaled_embedding = false;   // the embedding is multiplied by sqrt(hidden_size)
   bool any_head_dim = true;        // otherwise head_dim is hidden_size / num_attention_heads
   bool frequency_factors = false;  // rope_type "llama3", stored as rope_freqs.weight

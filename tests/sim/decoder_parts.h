@@ -37,13 +37,15 @@ inline Parts gemma_like() {
 }
 
 /// Norms only after attention and MLP, and over all heads together. RoPE rotates only a part of each head, and uses
-/// other factors for long documents.
+/// other factors for long documents. Residuals and logits are scaled.
 inline Parts olmo_like() {
   ModelConfig config = small_config(false);
   config.model_type = "olmo2";
   config.head_norm = HeadNorm::all_heads;
   config.rotary_share = 0.5;
   config.rope_scaling = LongRopeScaling{{1.5}, {4}, 1.2, 4};
+  config.residual_scale = 0.3;
+  config.logits_scale = 0.5;
   config.layers = {{LayerAttention::Rope::global, 4, 0}, {}};
   return {"olmo_like", config};
 }
@@ -61,10 +63,12 @@ inline Parts gpt2_like() {
   return {"gpt2_like", config};
 }
 
-/// q, k and v, and gate and up, fused.
+/// q, k and v, and gate and up, fused. Residuals and logits are scaled.
 inline Parts phi3_like() {
   ModelConfig config = small_config(false);
   config.model_type = "phi3";
+  config.residual_scale = 0.3;
+  config.logits_scale = 0.5;
   config.layers = {{LayerAttention::Rope::global, 3, 0}, {}};
   return {"phi3_like", config};
 }

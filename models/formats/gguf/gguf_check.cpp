@@ -36,8 +36,8 @@ class Check {
   void every_part() const {
     const auto& [model_type, vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, context,
                  eps, theta, scaling, tied, initial, bos, eos, head_dim_given, norm, head_norm, activation, gated,
-                 qkv_bias, output_bias, mlp_bias, learned_positions, rotary_share, embedding_scale, local_theta,
-                 local_scaling, each_layer, dropout, fields] = config_;
+                 qkv_bias, output_bias, mlp_bias, learned_positions, rotary_share, embedding_scale, residual_scale,
+                 logits_scale, local_theta, local_scaling, each_layer, dropout, fields] = config_;
     const GgufArchitecture& there = family_.gguf;
     unless(norm == there.norm, "norms of this kind");
     unless(head_norm == there.head_norm,
@@ -45,6 +45,9 @@ class Check {
     unless(gated == there.gated, gated ? "a gated MLP" : "an MLP without a gate");
     unless(learned_positions == there.learned_positions,
            learned_positions ? "learned positions" : "no learned positions");
+    if (there.multipliers) return;
+    if (residual_scale != 1) refuse(text("additions to the residual stream times ", residual_scale));
+    if (logits_scale != 1) refuse(text("logits times ", logits_scale));
     const double scale = there.scaled_embedding ? std::sqrt(double(hidden_size)) : 1;
     if (std::fabs(embedding_scale / scale - 1) > 1e-6)
       refuse(text("embeddings times ", embedding_scale, ", where they are times ", scale));
@@ -56,6 +59,8 @@ class Check {
     unless(!config_.qkv_bias || biases != Biases::none, "biases of q, k and v");
     const bool all = biases == Biases::all || biases == Biases::as_configured;
     unless((!config_.output_bias && !config_.mlp_bias) || all, "biases of the attention's output or of the MLP");
+    unless((config_.qkv_bias && config_.output_bias && config_.mlp_bias) || biases != Biases::all,
+           "projections without biases");
     unless(config_.activation == family_.gguf.activation, "this activation");
     unless(family_.gguf.any_head_dim || config_.head_dim * config_.num_attention_heads == config_.hidden_size,
            "a head_dim other than hidden_size / num_attention_heads");
@@ -81,6 +86,11 @@ class Check {
   }
 
   void scores() const {
+    if (family_.gguf.multipliers) {
+      for (const LayerAttention& layer : config_.layers)
+        unless(layer.scale == config_.layer(0).scale, "scores scaled differently by layer");
+      return;
+    }
     const bool wide = config_.num_hidden_layers == family_.gguf.wide_scale_at;
     const double width = wide ? double(config_.hidden_size) / double(config_.num_attention_heads) : config_.head_dim;
     for (std::int64_t i = 0; i < config_.num_hidden_layers; ++i) {

@@ -40,6 +40,7 @@ class ConfigOfFile {
     rope();
     if (there_.local_layers) local_layers();
     if (there_.told_window) window();
+    if (there_.multipliers) multipliers();
     keys_.expect("expert_count", std::int64_t(0));
     keys_.expect("expert_used_count", std::int64_t(0));
     keys_.pass_over("tensor_data_layout");  // the converter's source of the weights
@@ -137,6 +138,16 @@ class ConfigOfFile {
   void window() {
     const std::int64_t window = keys_.integer("attention.sliding_window").value_or(0);
     config_["sliding_window"] = window > 0 ? json(window) : json();
+  }
+
+  void multipliers() {
+    for (const auto& [key, name] :
+         {std::pair("embedding_scale", "embedding_multiplier"), std::pair("residual_scale", "residual_multiplier"),
+          std::pair("attention.scale", "attention_multiplier"), std::pair("logit_scale", "logits_scaling")}) {
+      const auto factor = keys_.number(key);
+      if (!factor) missing(key);
+      config_[name] = *factor;
+    }
   }
 
   void tokens() {

@@ -16,6 +16,13 @@ void add_windows(GgufMetadata& metadata, const std::string& prefix, const ModelC
   metadata.add_float32(prefix + "rope.freq_base_swa", config.local_rope_theta);
 }
 
+void add_multipliers(GgufMetadata& metadata, const std::string& prefix, const ModelConfig& config) {
+  metadata.add_float32(prefix + "embedding_scale", config.embedding_scale);
+  metadata.add_float32(prefix + "residual_scale", config.residual_scale);
+  metadata.add_float32(prefix + "attention.scale", config.layer(0).scale);
+  metadata.add_float32(prefix + "logit_scale", 1 / config.logits_scale);
+}
+
 }  // namespace
 
 void add_hyperparameters(GgufMetadata& metadata, const ModelConfig& config) {
@@ -33,6 +40,7 @@ void add_hyperparameters(GgufMetadata& metadata, const ModelConfig& config) {
   metadata.add_float32(prefix + (layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
                        config.rms_norm_eps);
   metadata.add_uint32(prefix + "vocab_size", config.vocab_size);
+  if (architecture.multipliers) add_multipliers(metadata, prefix, config);
   if (config.learned_positions) return;
   metadata.add_uint32(prefix + "rope.dimension_count", std::int64_t(double(config.head_dim) * config.rotary_share));
   metadata.add_float32(prefix + "rope.freq_base", config.rope_theta);

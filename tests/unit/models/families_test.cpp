@@ -161,6 +161,7 @@ TEST(Families, RefuseWhatContradictsItself) {
   EXPECT_THAT(refusal("gemma3", "model_type", "gemma3"), HasSubstr("gemma3_text"));
   EXPECT_THAT(refusal("smollm3", "no_rope_layers", {1}), HasSubstr("no_rope_layers"));
   EXPECT_THAT(refusal("smollm3", "no_rope_layers", {true, true, false}), HasSubstr("list of 0 and 1"));
+  EXPECT_THAT(refusal("granite", "residual_multiplier", 0), HasSubstr("residual_multiplier must be above 0"));
   EXPECT_THAT(refusal("gpt2", "add_cross_attention", true), HasSubstr("add_cross_attention"));
   EXPECT_THAT(refusal("gpt2", "n_layer", 1 << 30), HasSubstr("n_layer"));
   EXPECT_THAT(refusal("gpt2", "n_head", 16), HasSubstr("head_dim = 1 must be even, where heads are not rotated too"));

@@ -96,15 +96,15 @@ TEST_P(GgufFamily, HoldsEveryTensorInLlamaCppsForm) {
   for (const TensorSpec& tensor : tensors_of(model)) {
     at::Tensor expected = weights_.whole(tensor);
     const std::string there = layout.place(tensor.name).name;
-    const bool rotates =
-        config.model_type == "llama" || config.model_type == "smollm3" || config.model_type == "mistral";
+    const bool rotates = std::set<std::string>{"llama", "smollm3", "mistral", "granite"}.contains(config.model_type);
     const bool q_or_k = there.find("attn_q.") != std::string::npos || there.find("attn_k.") != std::string::npos;
     if (rotates && q_or_k)
       expected = expected.view({-1, 2, config.head_dim / 2, expected.dim() > 1 ? expected.size(1) : 1})
                      .swapaxes(1, 2)
                      .reshape(tensor.shape);
     if (config.model_type == "gemma3_text" && there.ends_with("_norm.weight")) expected = expected + 1;
-    const bool conv1d = tensor.name.find(".c_") != std::string::npos && tensor.shape.size() == 2;
+    const bool conv1d =
+        config.model_type == "gpt2" && tensor.name.find(".c_") != std::string::npos && tensor.shape.size() == 2;
     if (conv1d) expected = expected.t();
     EXPECT_TRUE(file.values(there).equal(expected)) << tensor.name << " as " << there;
   }
@@ -167,7 +167,9 @@ const Case cases[] = {
      {{"query_pre_attn_scalar", 16}, {"layer_types", {"sliding_attention", "full_attention", "sliding_attention"}}}},
     {"olmo2", "olmo2"},
     {"smollm3", "smollm3", {{"no_rope_layers", {1, 1, 1}}}},
-    {"gpt2", "gpt2"}};
+    {"gpt2", "gpt2"},
+    {"granite", "granite"},
+    {"starcoder2", "starcoder2", {{"sliding_window", nullptr}}}};
 
 INSTANTIATE_TEST_SUITE_P(Families, GgufFamily, ::testing::ValuesIn(cases), [](const auto& info) {
   std::string name = info.param.name;
@@ -206,10 +208,20 @@ TEST(GgufCheck, RefusesByNameWhatLlamaCppDoesNotCompute) {
   EXPECT_THAT(refusal("qwen3", {{"attention_bias", true}}), HasSubstr("model_type \"qwen3\""));
 }
 
+TEST(GgufFamilies, FactorsOfGraniteHaveLlamaCppsKeys) {
+  const TemporaryFolder folder;
+  Numbered weights;
+  write_gguf(folder / "a.gguf", make_model(config_of({"granite", ""})), weights, {.type = GgmlType::f32, .name = "a"});
+  const GgufFile file(folder / "a.gguf");
+  for (const auto& [key, value] : {std::pair("embedding_scale", 12.0), std::pair("residual_scale", 0.22),
+                                   std::pair("attention.scale", 0.3), std::pair("logit_scale", 3.0)})
+    EXPECT_FLOAT_EQ(float(file.numbers.at(std::string("granite.") + key)), float(value)) << key;
+}
+
 TEST(GgufCheck, RefusesAFamilyWithoutARowByWhatIsMissingHere) {
-  const Family granite{"granite", "GraniteForCausalLM", nullptr};
+  const Family granite{"granitemoe", "GraniteMoeForCausalLM", nullptr};
   const std::string said = message_of<InputError>([&] { require_gguf(granite); });
-  EXPECT_THAT(said, HasSubstr("granite"));
+  EXPECT_THAT(said, HasSubstr("granitemoe"));
   EXPECT_THAT(said, HasSubstr("zero does not know its form in llama.cpp"));
   EXPECT_EQ(&require_gguf(family_of("qwen3")), &family_of("qwen3"));
 }
@@ -222,6 +234,13 @@ TEST(GgufCheck, RefusesPartsThatTheRowDoesNotName) {
   };
   EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.embedding_scale = 12; }),
               HasSubstr("embeddings times 12"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.residual_scale = 0.5; }),
+              HasSubstr("residual stream times 0.5"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.logits_scale = 0.5; }), HasSubstr("logits times 0.5"));
+  EXPECT_THAT(said("granite", {}, [](ModelConfig& config) { config.layers[1].scale = 0.5; }),
+              HasSubstr("scores scaled differently by layer"));
+  EXPECT_THAT(said("starcoder2", {{"sliding_window", nullptr}}, [](ModelConfig& config) { config.mlp_bias = false; }),
+              HasSubstr("projections without biases"));
   EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.norm = NormKind::layer; }),
               HasSubstr("norms of this kind"));
   EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.head_norm = HeadNorm::all_heads; }),

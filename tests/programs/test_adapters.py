@@ -9,7 +9,7 @@ import shutil
 import struct
 import subprocess
 
-from checks import arguments, environment, mpirun, run_checks
+from checks import arguments, environment, run_checks
 
 PEFT = "base_model.model."
 
@@ -57,7 +57,7 @@ class Place:
         return os.path.join(self.folder, name)
 
     def run(self, program, *options, code=0):
-        command = [*(mpirun(1) if program == "zero_train" else []), os.path.join(self.bin, program), *options]
+        command = [os.path.join(self.bin, program), *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, env=environment())
         assert done.returncode == code, (program, options, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr

@@ -10,7 +10,7 @@ import shutil
 import struct
 import subprocess
 
-from checks import arguments, environment, mpirun, run_checks
+from checks import arguments, environment, run_checks
 
 TALK = [{"messages": [{"role": "user", "content": f"Who made {what}?"}, {"role": "assistant", "content": "It was made."}]} for what in ("heaven", "earth", "light", "water")]
 TOKENS = {str(32000 + i): {"content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
@@ -61,7 +61,7 @@ class Place:
                     "training.precision": "fp32", "training.device": "cpu", "optimizer.lr": 0.01, "checkpoint.interval": 1} | model
         self.write("config.toml", "".join(f"[{section}]\n" + "".join(f"{key.split('.')[1]} = {json.dumps(value)}\n" for key, value in settings.items() if key.startswith(section + "."))
                                           for section in dict.fromkeys(key.split(".")[0] for key in settings)))
-        done = subprocess.run([*mpirun(1), self.bin + "/zero_train", "config.toml", *options], cwd=self.folder, capture_output=True, text=True, timeout=120, env=environment())
+        done = subprocess.run([self.bin + "/zero_train", "config.toml", *options], cwd=self.folder, capture_output=True, text=True, timeout=120, env=environment())
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 

@@ -15,7 +15,7 @@ from test_carried import CHAT, PRESET, Place
 
 def evaluate(place, *options, ranks=1, threads=1, code=0):
     """(standard output, standard error)"""
-    done = subprocess.run([*mpirun(ranks), place.bin + "/zero_evaluate", *options], cwd=place.folder, capture_output=True, text=True, timeout=120,
+    done = subprocess.run([*(mpirun(ranks) if ranks > 1 else []), place.bin + "/zero_evaluate", *options], cwd=place.folder, capture_output=True, text=True, timeout=120,
                           env=environment(OMP_NUM_THREADS=str(threads)))
     assert done.returncode == code, (options, done.returncode, done.stdout, done.stderr)
     return done.stdout, done.stderr

@@ -7,13 +7,11 @@ import json
 import os
 import re
 import shutil
-import signal
 import stat
 import subprocess
 import time
 
 from checks import ModelPlace, arguments, environment, mpirun, run_checks
-from test_checkpoints import ranks_of
 
 DEADLINE_SECONDS = 120
 CONFIG = {
@@ -51,7 +49,7 @@ class Place(ModelPlace):
         return found
 
     def start(self, *options, config="config.toml", ranks=1):
-        return subprocess.Popen([*mpirun(ranks), self.bin + "/zero_train", config, *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        return subprocess.Popen([*(mpirun(ranks) if ranks > 1 else []), self.bin + "/zero_train", config, *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 errors="surrogateescape", start_new_session=True, env=environment())
 
     def end(self, process):
@@ -73,8 +71,7 @@ class Place(ModelPlace):
                 break
             time.sleep(0.05)
         assert process.poll() is None, self.end(process)
-        for rank in ranks_of(process):
-            os.kill(rank, signal.SIGKILL)
+        process.kill()
         self.end(process)
 
     def refuses(self, *options, pieces, **more):
@@ -98,9 +95,10 @@ class Place(ModelPlace):
 
 def check_foreign_folders(place):
     """A project of somebody who calls folders and files as runs do."""
-    for name in ("model/net.py", "adapter/notes.txt", "checkpoints/best_of_last_year.pt", "metrics.jsonl", "config.toml"):
+    for name, all_flags in (("model/net.py", ((), ("--overwrite",))), ("adapter/notes.txt", (("--overwrite",),)),
+                            ("checkpoints/best_of_last_year.pt", (("--overwrite",),)), ("metrics.jsonl", ((),)), ("config.toml", (("--overwrite",),))):
         place.write("out/" + name)
-        for flags in ((), ("--overwrite",)):
+        for flags in all_flags:
             place.refuses(*flags, pieces=["out", name.split("/")[0], "no mark"])
         shutil.rmtree(place.path("out"))
     place.write("elsewhere/net.py")

@@ -179,7 +179,7 @@ def check_random(place, args):
 
 
 def main():
-    args = arguments(__doc__, stride=22, kills=6, seed=1)
+    args = arguments(__doc__, stride=61, kills=6, seed=1)
     args.random = random.Random(args.seed)
     run_checks(args, globals(), lambda check, folder: check(FailingPlace(folder, args.bin, args.data), args))
 

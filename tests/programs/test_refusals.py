@@ -169,4 +169,4 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    main(__doc__, CASES)
+    main(__doc__, CASES, on_two_ranks=("batch_not_divided",))

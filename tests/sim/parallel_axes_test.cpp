@@ -11,11 +11,12 @@
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/decoder_parts.h"
 #include "tests/sim/every_optimizer.h"
+#include "tests/sim/matrix.h"
 #include "tests/sim/training_run.h"
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace parallel_axes_test {
 
 /// Ranks, those of the two axes, and those of a sharding group.
 struct Layout {
@@ -58,80 +59,75 @@ void add_adapters(RunOptions& run, bool dora) {
   run.lora->target_modules = {"all-linear"};
 }
 
-using Case = std::tuple<Parts, int, Layout>;
+enum class Kind : std::uint8_t { full, adapters, dora };
+const std::vector<Kind> kinds = {Kind::full, Kind::adapters, Kind::dora};
 
-class ParallelAxes : public ::testing::TestWithParam<Case> {
- protected:
-  /// `kind`: full or of adapters.
-  static void expect_equal_runs(const RunOptions& reference, const std::string& kind) {
-    const auto& [parts, stage, layout] = GetParam();
-    static std::map<std::string, RunResult> references;  // by parts and kind: those of one rank
-    const std::string name = std::string(parts.name) + kind;
-    if (!references.contains(name)) references[name] = run_training(reference);
-    const RunResult& expected = references[name];
-    ASSERT_GT(expected.norms.back(), 0);
-    for (const int micro_batches : {1, 3}) {
-      RunOptions run = with_layout(reference, layout);
-      run.stage = stage;
-      run.micro_batches = micro_batches;
-      if (run.global_batch % (run.ranks / (run.tensor * run.context) * micro_batches)) continue;
-      run.recompute_every = micro_batches == 3;
-      run.keep_inputs = micro_batches == 1;
-      run.fuse_accumulation = micro_batches == 3;
-      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << micro_batches << " micro-batches";
-    }
+using Case = std::tuple<Parts, Kind, int, Layout>;
+
+class ParallelAxes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ParallelAxes, TrainsAsOneRankDoes) {
+  const auto& [parts, kind, stage, layout] = GetParam();
+  RunOptions reference = reference_of(parts);
+  if (kind == Kind::dora && reference.config.model_type == "gpt2")
+    GTEST_SKIP() << "DoRA is not done for weights stored [in, out]";
+  if (kind != Kind::full) add_adapters(reference, kind == Kind::dora);
+  static std::map<std::pair<std::string, Kind>, RunResult> references;  // those of one rank
+  if (!references.contains({parts.name, kind})) references[{parts.name, kind}] = run_training(reference);
+  const RunResult& expected = references[{parts.name, kind}];
+  ASSERT_GT(expected.norms.back(), 0);
+  for (const int micro_batches : {1, 3}) {
+    RunOptions run = with_layout(reference, layout);
+    run.stage = stage;
+    run.micro_batches = micro_batches;
+    if (run.global_batch % (run.ranks / (run.tensor * run.context) * micro_batches)) continue;
+    run.recompute_every = micro_batches == 3;
+    run.keep_inputs = micro_batches == 1;
+    run.fuse_accumulation = micro_batches == 3;
+    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << micro_batches << " micro-batches";
   }
-};
-
-TEST_P(ParallelAxes, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam())), "full"); }
-
-TEST_P(ParallelAxes, TrainsAdaptersAsOneRankDoes) {
-  RunOptions run = reference_of(std::get<0>(GetParam()));
-  add_adapters(run, false);
-  expect_equal_runs(run, "adapters");
-}
-
-TEST_P(ParallelAxes, TrainsDoraAsOneRankDoes) {
-  RunOptions run = reference_of(std::get<0>(GetParam()));
-  if (run.config.model_type == "gpt2") GTEST_SKIP() << "DoRA is not done for weights stored [in, out]";
-  add_adapters(run, true);
-  expect_equal_runs(run, "dora");
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const auto& [parts, kind, stage, layout] = info.param;
   std::ostringstream name;
-  name << std::get<0>(info.param).name << "_stage" << std::get<1>(info.param) << "_" << std::get<2>(info.param);
+  name << parts.name
+       << (kind == Kind::full   ? ""
+           : kind == Kind::dora ? "_dora"
+                                : "_adapters")
+       << "_stage" << stage << "_" << layout;
   return name.str();
 }
 
+const std::vector<int> stages = {0, 1, 2, 3};
+const std::vector<Parts> families = {llama_like(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()};
+
 INSTANTIATE_TEST_SUITE_P(TwoSlices, ParallelAxes,
-                         ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(),
-                                                              phi3_like()),
-                                            ::testing::Range(0, 4), ::testing::Values(Layout{2, 2}, Layout{4, 2})),
+                         ::testing::ValuesIn(pairs_of(families, kinds, stages,
+                                                      std::vector{Layout{2, 2}, Layout{4, 2}})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(FourSlices, ParallelAxes,
-                         ::testing::Combine(::testing::Values(four_heads()), ::testing::Values(0, 1, 3),
-                                            ::testing::Values(Layout{4, 4}, Layout{8, 4})),
+                         ::testing::ValuesIn(pairs_of(std::vector{four_heads()}, kinds, std::vector{0, 1, 3},
+                                                      std::vector{Layout{4, 4}, Layout{8, 4}})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Hybrid, ParallelAxes,
-                         ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(1, 3),
-                                            ::testing::Values(Layout{4, 2, 1, 1}, Layout{8, 2, 1, 2},
-                                                              Layout{8, 1, 2, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{llama_like()}, kinds, std::vector{1, 3},
+                                                      std::vector{Layout{4, 2, 1, 1}, Layout{8, 2, 1, 2},
+                                                                  Layout{8, 1, 2, 2}})),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(
-    TwoParts, ParallelAxes,
-    ::testing::Combine(::testing::Values(llama_like(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()),
-                       ::testing::Range(0, 4), ::testing::Values(Layout{2, 1, 2}, Layout{4, 1, 2})),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(TwoParts, ParallelAxes,
+                         ::testing::ValuesIn(pairs_of(families, kinds, stages,
+                                                      std::vector{Layout{2, 1, 2}, Layout{4, 1, 2}})),
+                         name_of);
 // Six queries with two keys: six ranks share the keys, three have two queries each, four and five have one or two.
 INSTANTIATE_TEST_SUITE_P(SharedHeads, ParallelAxes,
-                         ::testing::Combine(::testing::Values(llama_like(), phi3_like()), ::testing::Values(0, 3),
-                                            ::testing::Values(Layout{6, 1, 6}, Layout{3, 1, 3}, Layout{4, 1, 4},
-                                                              Layout{5, 1, 5}, Layout{6, 2, 3})),
+                         ::testing::ValuesIn(pairs_of(std::vector{llama_like(), phi3_like()}, kinds, std::vector{0, 3},
+                                                      std::vector{Layout{6, 1, 6}, Layout{3, 1, 3}, Layout{4, 1, 4},
+                                                                  Layout{5, 1, 5}, Layout{6, 2, 3}})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(BothAxes, ParallelAxes,
-                         ::testing::Combine(::testing::Values(four_heads(), gpt2_of_four()), ::testing::Range(0, 4),
-                                            ::testing::Values(Layout{4, 2, 2}, Layout{8, 2, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{four_heads(), gpt2_of_four()}, kinds, stages,
+                                                      std::vector{Layout{4, 2, 2}, Layout{8, 2, 2}})),
                          name_of);
 
 // The whole batch trains one token, the last one of the last row.
@@ -151,6 +147,7 @@ TEST(ParallelTokens, OneTrainedTokenIsEnough) {
 }
 
 TEST(ParallelTokens, MayBeOfPackedDocuments) {
+  Share share(3, 0);  // 8 layouts: each family begins at another one
   for (const Parts& parts : {four_heads(), gemma_like(), olmo_like(), gpt2_like(), phi3_like()}) {
     RunOptions run = reference_of(parts);
     run.ragged = false;
@@ -158,6 +155,7 @@ TEST(ParallelTokens, MayBeOfPackedDocuments) {
     const RunResult expected = run_training(run);
     for (const int stage : {0, 3})
       for (const Layout& layout : {Layout{2, 2}, Layout{4, 2}, Layout{2, 1, 2}, Layout{4, 1, 2}}) {
+        if (!share.takes()) continue;
         run.stage = stage;
         EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-12) << parts << layout;
       }
@@ -294,19 +292,22 @@ TEST(ParallelCheckpoints, GoOnInAnyLayout) {
   base.steps = 4;
   base.keep_gradients = false;
   const RunResult expected = run_training(base);
-  int stage = 0;
+  int stage = -1;
+  Share share(3, 0);
   for (const Layout& from : layouts)
     for (const Layout& to : layouts) {
+      ++stage;
+      if (!share.takes()) continue;
       SCOPED_TRACE(::testing::Message() << from << " to " << to);
       MemoryDisk disk("/disk");
       RunOptions run = with_layout(base, from);
-      run.stage = stage++ % 4;
+      run.stage = stage % 4;
       run.steps = 2;
       run_training(run, [&](Engine& engine, int, int step) {
         if (step == 2) save_at(engine, step, *disk.calls());
       });
       run = with_layout(base, to);
-      run.stage = stage % 4;
+      run.stage = (stage + 1) % 4;
       run.first_step = 2;
       RunResult resumed = run_training(run, [&](Engine& engine, int, int step) {
         if (step == 2) restore_from(engine, step, *disk.calls());
@@ -381,6 +382,7 @@ TEST(ParallelExport, TakesNoMoreMemoryThanItSays) {
 
 // Sums, statistics and matrices of an optimizer are those of whole tensors.
 TEST(ParallelOptimizers, SeeWholeTensors) {
+  Share share(3, 0);  // 11 layouts: each optimizer begins at another one
   for (const std::string& name : optimizer_names()) {
     if (name == "adamw8bit") continue;
     RunOptions run = reference_of(four_heads());
@@ -390,7 +392,7 @@ TEST(ParallelOptimizers, SeeWholeTensors) {
     const RunResult expected = run_training(run);
     for (const int stage : {0, 1, 3})
       for (const Layout& layout : {Layout{2, 2}, Layout{4, 2}, Layout{4, 2, 2}, Layout{4, 2, 1, 1}}) {
-        if (stage == 0 && layout.shard_degree > 0) continue;
+        if ((stage == 0 && layout.shard_degree > 0) || !share.takes()) continue;
         run.stage = stage;
         EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))), 1e-10)
             << name << " stage " << stage << " " << layout;
@@ -415,5 +417,5 @@ TEST(ParallelOptimizers, KeepWholeBlocks) {
   EXPECT_LT(largest_difference(run_training(run), cut()), 1e-6);
 }
 
-}  // namespace
+}  // namespace parallel_axes_test
 }  // namespace zero::testing

@@ -9,12 +9,13 @@
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/decoder_parts.h"
 #include "tests/sim/every_optimizer.h"
+#include "tests/sim/matrix.h"
 #include "tests/sim/training_run.h"
 #include "tests/unit/message_of.h"
 #include "zero/core/chain.h"
 
 namespace zero::testing {
-namespace {
+namespace pipeline_test {
 
 struct Layout {
   int pipeline = 2, shard = 1, context = 1, tensor = 1, shard_degree = 0;
@@ -72,74 +73,71 @@ void add_adapters(RunOptions& run) {
   run.lora->target_modules = {"all-linear"};
 }
 
-using Case = std::tuple<Parts, int, Layout>;
+using Case = std::tuple<Parts, bool, int, Layout>;
 
-class PipelineAxis : public ::testing::TestWithParam<Case> {
- protected:
-  /// `kind`: full or of adapters.
-  static void expect_equal_runs(const RunOptions& reference, const std::string& kind) {
-    const auto& [parts, stage, layout] = GetParam();
-    static std::map<std::string, RunResult> references;  // by parts and kind: those of one rank
-    const std::string name = std::string(parts.name) + kind;
-    if (!references.contains(name)) references[name] = run_training(reference);
-    const RunResult& expected = references[name];
-    ASSERT_GT(expected.norms.back(), 0);
-    for (const int micro_batches : {1, 4}) {
-      RunOptions run = with_layout(reference, layout);
-      run.stage = stage;
-      run.micro_batches = micro_batches;
-      if (run.global_batch % (layout.shard * micro_batches)) continue;
-      run.recompute_every = micro_batches == 4;
-      run.keep_inputs = micro_batches == 1;
-      run.fuse_accumulation = micro_batches == 4;
-      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << micro_batches << " micro-batches";
-    }
+/// In full and of adapters.
+class PipelineAxis : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PipelineAxis, TrainsAsOneRankDoes) {
+  const auto& [parts, adapters, stage, layout] = GetParam();
+  RunOptions reference = reference_of(parts);
+  if (adapters) add_adapters(reference);
+  static std::map<std::pair<std::string, bool>, RunResult> references;  // those of one rank
+  if (!references.contains({parts.name, adapters})) references[{parts.name, adapters}] = run_training(reference);
+  const RunResult& expected = references[{parts.name, adapters}];
+  ASSERT_GT(expected.norms.back(), 0);
+  for (const int micro_batches : {1, 4}) {
+    RunOptions run = with_layout(reference, layout);
+    run.stage = stage;
+    run.micro_batches = micro_batches;
+    if (run.global_batch % (layout.shard * micro_batches)) continue;
+    run.recompute_every = micro_batches == 4;
+    run.keep_inputs = micro_batches == 1;
+    run.fuse_accumulation = micro_batches == 4;
+    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << micro_batches << " micro-batches";
   }
-};
-
-TEST_P(PipelineAxis, TrainsAsOneRankDoes) { expect_equal_runs(reference_of(std::get<0>(GetParam())), "full"); }
-
-TEST_P(PipelineAxis, TrainsAdaptersAsOneRankDoes) {
-  RunOptions run = reference_of(std::get<0>(GetParam()));
-  add_adapters(run);
-  expect_equal_runs(run, "adapters");
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const auto& [parts, adapters, stage, layout] = info.param;
   std::ostringstream name;
-  name << std::get<0>(info.param).name << "_stage" << std::get<1>(info.param) << "_" << std::get<2>(info.param);
+  name << parts.name << (adapters ? "_adapters" : "") << "_stage" << stage << "_" << layout;
   return name.str();
 }
 
-const auto families = ::testing::Values(llama_like(), llama_like(true), deep(gemma_like()), deep(olmo_like()),
-                                        deep(gpt2_like()), deep(phi3_like()));
+const std::vector<bool> kinds = {false, true};
+const std::vector<int> stages = {0, 1, 2, 3};
+
 INSTANTIATE_TEST_SUITE_P(Stages, PipelineAxis,
-                         ::testing::Combine(families, ::testing::Range(0, 4),
-                                            ::testing::Values(Layout{2, 1}, Layout{2, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{llama_like(), llama_like(true), deep(gemma_like()),
+                                                                  deep(olmo_like()), deep(gpt2_like()),
+                                                                  deep(phi3_like())},
+                                                      kinds, stages, std::vector{Layout{2, 1}, Layout{2, 2}})),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(ManyStages, PipelineAxis,
-                         ::testing::Combine(::testing::Values(llama_like(), llama_like(true)),
-                                            ::testing::Values(0, 1, 3),
-                                            ::testing::Values(Layout{3, 1}, Layout{4, 1}, Layout{5, 1}, Layout{3, 2})),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    ManyStages, PipelineAxis,
+    ::testing::ValuesIn(pairs_of(std::vector{llama_like(), llama_like(true)}, kinds, std::vector{0, 1, 3},
+                                 std::vector{Layout{3, 1}, Layout{4, 1}, Layout{5, 1}, Layout{3, 2}})),
+    name_of);
 INSTANTIATE_TEST_SUITE_P(Schedules, PipelineAxis,
-                         ::testing::Combine(::testing::Values(llama_like(), deep(phi3_like())), ::testing::Range(0, 4),
-                                            ::testing::Values(Layout{2, 2, 1, 1, 0, ScheduleKind::gpipe},
-                                                              Layout{2, 1, 1, 1, 0, ScheduleKind::interleaved, 2},
-                                                              Layout{2, 2, 1, 1, 0, ScheduleKind::interleaved, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{llama_like(), deep(phi3_like())}, kinds, stages,
+                                                      std::vector{
+                                                          Layout{2, 2, 1, 1, 0, ScheduleKind::gpipe},
+                                                          Layout{2, 1, 1, 1, 0, ScheduleKind::interleaved, 2},
+                                                          Layout{2, 2, 1, 1, 0, ScheduleKind::interleaved, 2}})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Hybrid, PipelineAxis,
-                         ::testing::Combine(::testing::Values(llama_like()), ::testing::Values(1, 2, 3),
-                                            ::testing::Values(Layout{2, 2, 1, 1, 1}, Layout{2, 4, 1, 1, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{llama_like()}, kinds, std::vector{1, 2, 3},
+                                                      std::vector{Layout{2, 2, 1, 1, 1}, Layout{2, 4, 1, 1, 2}})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(
     OtherAxes, PipelineAxis,
-    ::testing::Combine(::testing::Values(llama_like(), llama_like(true), deep(phi3_like())), ::testing::Range(0, 4),
-                       ::testing::Values(Layout{2, 1, 1, 2}, Layout{2, 1, 2, 1}, Layout{2, 2, 1, 2})),
+    ::testing::ValuesIn(pairs_of(std::vector{llama_like(), llama_like(true), deep(phi3_like())}, kinds, stages,
+                                 std::vector{Layout{2, 1, 1, 2}, Layout{2, 1, 2, 1}, Layout{2, 2, 1, 2}})),
     name_of);
 INSTANTIATE_TEST_SUITE_P(AllAxes, PipelineAxis,
-                         ::testing::Combine(::testing::Values(deep(four_heads()), deep(gpt2_of_four())),
-                                            ::testing::Range(0, 4), ::testing::Values(Layout{2, 1, 2, 2})),
+                         ::testing::ValuesIn(pairs_of(std::vector{deep(four_heads()), deep(gpt2_of_four())}, kinds,
+                                                      stages, std::vector{Layout{2, 1, 2, 2}})),
                          name_of);
 
 // Only the adapters of the last block learn: no gradient goes back to the stages before it.
@@ -184,6 +182,7 @@ TEST(PipelineTokens, OneTrainedTokenIsEnough) {
 
 // Statistics of the run and of tensors, whole matrices, and blocks of states.
 TEST(PipelineOptimizers, TrainAsOnOneRank) {
+  Share share(2, 0);  // 9 layouts: each optimizer begins at another one
   for (const std::string& name : optimizer_names()) {
     RunOptions run = reference_of(llama_like(true));
     run.keep_gradients = false;
@@ -193,6 +192,7 @@ TEST(PipelineOptimizers, TrainAsOnOneRank) {
     run.micro_batches = 4;
     for (const int stage : {0, 1, 3})
       for (const Layout& layout : {Layout{2, 1}, Layout{2, 2}, Layout{3, 1}}) {
+        if (!share.takes()) continue;
         run.stage = stage;
         EXPECT_LT(largest_difference(expected, run_training(with_layout(run, layout))),
                   name == "adamw8bit" ? 1e-6 : 1e-10)
@@ -248,23 +248,22 @@ TEST(PipelineCheckpoints, GoOnInAnyLayout) {
     base.steps = 4;
     base.keep_gradients = false;
     const RunResult expected = run_training(base);
-    int stage = 0;
+    int stage = -1;
+    Share share(3, adapters);
     for (const Layout& from : layouts)
       for (const Layout& to : layouts) {
-        if (adapters && (stage + stage / 4) % 3) {  // a third of the pairs
-          ++stage;
-          continue;
-        }
+        ++stage;
+        if (!share.takes()) continue;
         SCOPED_TRACE(::testing::Message() << from << " to " << to);
         MemoryDisk disk("/disk");
         RunOptions run = with_layout(base, from);
-        run.stage = stage++ % 4;
+        run.stage = stage % 4;
         run.steps = 2;
         run_training(run, [&](Engine& engine, int, int step) {
           if (step == 2) save_at(engine, step, *disk.calls());
         });
         run = with_layout(base, to);
-        run.stage = stage % 4;
+        run.stage = (stage + 1) % 4;
         run.micro_batches = 2;
         run.first_step = 2;
         RunResult resumed = run_training(run, [&](Engine& engine, int, int step) {
@@ -310,5 +309,5 @@ TEST(PipelineRefusals, SayWhatIsLegal) {
               ::testing::HasSubstr("tied embeddings"));
 }
 
-}  // namespace
+}  // namespace pipeline_test
 }  // namespace zero::testing

@@ -1,6 +1,7 @@
 // Stages agree: with each other, with any number of ranks, micro-batches and shard groups, and with themselves.
 #include <gtest/gtest.h>
 
+#include "tests/sim/matrix.h"
 #include "tests/sim/training_run.h"
 
 namespace zero::testing {
@@ -20,7 +21,10 @@ TEST_P(StageParity, EqualsOneRankWithTheWholeBatch) {
   const auto [stage, ranks, tied] = GetParam();
   RunOptions reference;
   reference.config = small_config(tied);
-  const RunResult expected = run_training(reference);
+  reference.steps = 4;
+  static std::map<bool, RunResult> references;  // of untied and of tied weights
+  if (!references.contains(tied)) references[tied] = run_training(reference);
+  const RunResult& expected = references[tied];
   ASSERT_LT(expected.losses.back(), expected.losses.front());
   for (int micro_batches : {1, 2}) {
     for (int degree = 1; degree <= ranks; ++degree) {
@@ -49,13 +53,15 @@ TEST_P(StageParity, RepeatsBitForBitWhateverTheSchedule) {
   options.ranks = ranks;
   options.compute = at::kBFloat16;
   options.master = at::kFloat;
+  options.steps = 4;
   const RunResult first = run_training(options);
   options.schedule_seed = 99;
   expect_equal_bits(first, run_training(options));
 }
 
 INSTANTIATE_TEST_SUITE_P(Matrix, StageParity,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5), ::testing::Bool()),
+                         ::testing::ValuesIn(pairs_of(std::vector{0, 1, 2, 3}, std::vector{1, 2, 3, 4},
+                                                      std::vector<bool>{false, true})),
                          [](const auto& info) {
                            return "stage" + std::to_string(std::get<0>(info.param)) + "_np" +
                                   std::to_string(std::get<1>(info.param)) + (std::get<2>(info.param) ? "_tied" : "");

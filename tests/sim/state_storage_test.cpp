@@ -8,6 +8,7 @@
 
 #include "offload/memory/cpu_allocator.h"
 #include "tests/sim/every_optimizer.h"
+#include "tests/sim/matrix.h"
 #include "tests/sim/offload_homes.h"
 #include "tests/sim/outcome.h"
 #include "tests/unit/models/deterministic.h"
@@ -39,19 +40,27 @@ class RoundedStates : public ::testing::TestWithParam<std::tuple<const char*, at
   RunOptions run(const StateStorage& storage = in_bf16) const {
     return run_of(std::get<0>(GetParam()), std::get<1>(GetParam()), storage);
   }
+
+  /// Every third layout, from another one on for each optimizer and type.
+  static Share share() {
+    const std::string name = std::get<0>(GetParam());
+    const int place = name == "adamw" ? 0 : name == "lion" ? 1 : 2;
+    return {3, place + int(std::get<1>(GetParam()) == at::kBFloat16)};
+  }
 };
 
 TEST_P(RoundedStates, HaveTheSameBitsInEveryLayout) {
   RunOptions options = run();
   options.steps = half;  // the second step rounds what the first has rounded
   const Outcome expected = outcome_of(options);
+  Share part = share();
   for (const auto& [name, states] : expected.states)
     for (const auto& [state, value] : states)
       EXPECT_EQ(value.scalar_type(), state == "master" ? at::kFloat : at::kBFloat16);
   for (const int ranks : {1, 2, 4})
     for (const int stage : {0, 1, 2, 3})
       for (int degree = 1; degree <= ranks; degree *= 2) {
-        if (stage == 0 && degree < ranks) continue;
+        if ((stage == 0 && degree < ranks) || !part.takes()) continue;
         options.ranks = ranks;
         options.stage = stage;
         options.shard_degree = degree;

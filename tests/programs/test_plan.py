@@ -124,7 +124,9 @@ def check_translations(place):
     assert "\nstage = 2\n" in text and "lr = 3e-04" in text and "global_batch_size = 8" in text, text
     assert len(place.train("ds.toml", 2)) == 2
     said = place.run("zero_config", "--from", "a.yml", "--model", "model", *words, "--global-batch", "4", "--out", "a.toml").stdout
-    assert "zero_fetch org/unknown" in said and "flash_attention" in said, said
+    assert "base_model: org/unknown: the command line names another" in said and "flash_attention" in said and "datasets: paths are taken; type" in said, said
+    error = place.run("zero_config", "--from", "a.yml", *words, "--out", "never.toml", code=2)
+    assert "zero_fetch org/unknown" in error.stdout and "--model" in error.stderr, error
     with open(place.path("a.toml")) as file:
         text = file.read()
     assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text

@@ -82,7 +82,11 @@ void take_foreign(Arguments& arguments) {
   ForeignConfig foreign = read_foreign_config(arguments.from);
   NewRun& run = arguments.run;
   const auto take = [&](const std::string& name, const std::string& value, std::string& answer, const auto& check) {
-    if (value.empty() || !answer.empty()) return;
+    if (value.empty()) return;
+    if (!answer.empty()) {
+      foreign.dropped.emplace_back(name, value + ": the command line names another");
+      return;
+    }
     try {
       check(value);
       answer = value;
@@ -90,8 +94,8 @@ void take_foreign(Arguments& arguments) {
       foreign.dropped.emplace_back(name, error.what());
     }
   };
-  take("the model", foreign.model, run.model, check_model);
-  take("the data", foreign.data, run.data, check_data);
+  take("base_model", foreign.model, run.model, check_model);
+  take("datasets", foreign.data, run.data, check_data);
   if (run.output_dir.empty()) run.output_dir = foreign.output_dir;
   if (run.method.empty() && foreign.tool == "axolotl") run.method = foreign.lora ? "lora" : "full";
   std::cout << arguments.from << " is a configuration of " << foreign.tool << ": " << foreign.overrides.size()

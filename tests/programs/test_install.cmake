@@ -66,7 +66,7 @@ if(output MATCHES "sentencepiece|libonig|libicu|tomlplusplus|libcrypto|zero_(dat
   message(FATAL_ERROR "the consumer is linked with what it does not use:\n${output}")
 endif()
 run(/usr/bin/ldd ${WORK}/build/consumer)
-if(output MATCHES "sentencepiece|libonig|libicu|libcrypto|liburing|libsqlite3|libtorch_python")
+if(output MATCHES "sentencepiece|libonig|libicu|libcrypto|liburing|libsqlite3|libyaml|libtorch_python")
   message(FATAL_ERROR "the consumer needs what it does not use:\n${output}")
 endif()
 # Alone, on ranks, and in the tree, the numbers are the same.

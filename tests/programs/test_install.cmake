@@ -13,7 +13,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component programs)
 file(GLOB programs RELATIVE ${WORK}/prefix/bin ${WORK}/prefix/bin/*)
-if(NOT programs STREQUAL "zero_bench;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_prove;zero_report;zero_tokenize;zero_train")
+if(NOT programs STREQUAL "zero_bench;zero_config;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_plan;zero_prove;zero_report;zero_tokenize;zero_train")
   message(FATAL_ERROR "installed programs: ${programs}")
 endif()
 foreach(program ${programs})
@@ -66,7 +66,7 @@ if(output MATCHES "sentencepiece|libonig|libicu|tomlplusplus|libcrypto|zero_(dat
   message(FATAL_ERROR "the consumer is linked with what it does not use:\n${output}")
 endif()
 run(/usr/bin/ldd ${WORK}/build/consumer)
-if(output MATCHES "sentencepiece|libonig|libicu|libcrypto|liburing|libsqlite3|libtorch_python")
+if(output MATCHES "sentencepiece|libonig|libicu|libcrypto|liburing|libsqlite3|libyaml|libtorch_python")
   message(FATAL_ERROR "the consumer needs what it does not use:\n${output}")
 endif()
 # Alone, on ranks, and in the tree, the numbers are the same.

@@ -47,6 +47,7 @@ ROOMS = {
     "zero/output": [*LOWER, "zero/config", "zero/checkpoint"],
     "zero/report": ["base", "zero/output/run_header.h"],
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
+    "zero/plan": [*LOWER, "zero/core", "zero/config", "zero/estimate"],
     "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],
     "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate"],
     "zero/fetch": ["base"],

@@ -17,21 +17,6 @@
 namespace zero {
 namespace {
 
-std::string why_not(const Config& config, const ModelConfig& model, int ranks) {
-  try {
-    check_contradictions(config);
-    validate_for(config, ranks);
-    validate_for_model(config, model);
-    const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
-    const RunModel run = make_run_model(config, model, /*with_weights=*/false, {batch.mesh.tensor, 0});
-    const MemoryWork work = memory_work_of(config, batch);
-    const MetaRank rank(chain_of(run.own), work.engine, work);
-    return "";
-  } catch (const InputError& error) {
-    return error.what();
-  }
-}
-
 /// A change of one setting.
 struct LayoutChange {
   std::string setting;  // "parallel.tensor=2"
@@ -92,7 +77,7 @@ std::string nearest_of(const Config& config, const ModelConfig& model, int ranks
   const auto is_legal = [&](std::initializer_list<const LayoutChange*> made) {
     Config other = config;
     for (const LayoutChange* change : made) change->apply(other);
-    return why_not(other, model, ranks).empty();
+    return why_illegal(other, model, ranks).empty();
   };
   for (const LayoutChange& change : changes)
     if (is_legal({&change})) return change.setting;
@@ -145,8 +130,23 @@ std::string refusing_key(const std::string& why) {
 
 }  // namespace
 
+std::string why_illegal(const Config& config, const ModelConfig& model, int ranks) {
+  try {
+    check_contradictions(config);
+    validate_for(config, ranks);
+    validate_for_model(config, model);
+    const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
+    const RunModel run = make_run_model(config, model, /*with_weights=*/false, {batch.mesh.tensor, 0});
+    const MemoryWork work = memory_work_of(config, batch);
+    const MetaRank rank(chain_of(run.own), work.engine, work);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 LayoutVerdict judge_layout(const Config& config, const ModelConfig& model, int ranks) {
-  LayoutVerdict verdict{why_not(config, model, ranks), ""};
+  LayoutVerdict verdict{why_illegal(config, model, ranks), ""};
   if (!verdict.is_legal()) verdict.nearest = nearest_of(config, model, ranks);
   return verdict;
 }

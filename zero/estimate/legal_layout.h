@@ -17,6 +17,10 @@ struct LayoutVerdict {
   bool is_legal() const { return why.empty(); }
 };
 
+/// Returns the error message of such a run; empty if the layout is legal. Examines the same keys as judge_layout() and
+/// looks for no other layout.
+std::string why_illegal(const Config& config, const ModelConfig& model, int ranks);
+
 /// Examines [parallel], [zero], [offload], [lora], [optimizer], job.reproducible and the batch. Reads no weights. The
 /// nearest layouts differ in one key of [parallel] or in zero.stage, the next ones in two. Then come layouts without
 /// job.reproducible or lora.double_quantization, or with another optimizer.

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "zero/prove/child_process.h"
+#include "base/process/child_process.h"
 
 namespace zero {
 namespace {

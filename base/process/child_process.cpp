@@ -1,4 +1,4 @@
-#include "zero/prove/child_process.h"
+#include "base/process/child_process.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

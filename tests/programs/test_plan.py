@@ -1,0 +1,180 @@
+"""zero_plan and zero_config: predictions for here and for data sheets, refusals, and configurations that train.
+
+usage: test_plan.py BIN TESTS_DATA [-k NAME]
+"""
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+from checks import ModelPlace, arguments, environment, mpirun, run_checks
+
+SECTIONS = {"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny"}, "data": {"train": ["tokens.bin"]},
+            "training": {"steps": 2, "seq_len": 32, "global_batch_size": 4}, "zero": {"stage": 1}}
+
+
+class Place(ModelPlace):
+    def __init__(self, args, folder):
+        super().__init__(folder, args.bin, args.data, SECTIONS)
+        self.environment = environment(XDG_CACHE_HOME=self.path("cache"))
+
+    def run(self, program, *words, code=0, **more):
+        done = subprocess.run([os.path.join(self.bin, program), *words], cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env={**self.environment, **more})
+        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    def plan(self, *words):
+        return json.loads(self.run("zero_plan", *words, "--json").stdout)
+
+    def train(self, config, ranks, *words):
+        done = subprocess.run([*mpirun(ranks), os.path.join(self.bin, "zero_train"), config, *words], cwd=self.folder, capture_output=True, text=True, env=self.environment)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        with open(self.path("out", "metrics.jsonl")) as file:
+            return [json.loads(line) for line in file]
+
+
+def check_layouts_here(place):
+    plan = place.plan("config.toml", "--ranks-per-node", "2")
+    layouts = plan["layouts"]
+    assert len(layouts) == 5 and plan["ranks"] == 2, plan
+    assert all(0 < a["seconds"] <= 1.002 * b["seconds"] for a, b in zip(layouts, layouts[1:])), layouts
+    assert all(one["fits"] and one["rank_bytes"] > 0 for one in layouts), layouts
+    for one in layouts:  # parts add up to the step
+        assert abs(sum(one["parts"].values()) - one["seconds"]) < 1e-6 * one["seconds"], one
+    assert any("measured here under mpirun" in line for line in plan["sources"]), plan["sources"]
+    # Measured numbers are kept: nothing is measured again, and the answer stays.
+    again = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure")
+    assert [one["seconds"] for one in again["layouts"]] == [one["seconds"] for one in layouts], (again, layouts)
+    # A key that the command line sets stays.
+    fixed = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure", "--set", "zero.stage=3")["layouts"]
+    assert fixed and all("stage 3" in one["layout"] for one in fixed), fixed
+    # A damaged cache is measured anew.
+    cache = [name for name in os.listdir(place.path("cache", "zero"))]
+    assert len(cache) == 1, cache
+    with open(place.path("cache", "zero", cache[0]), "w") as file:
+        file.write("{")
+    place.plan("config.toml", "--ranks-per-node", "2", "--only-given")
+    with open(place.path("cache", "zero", cache[0])) as file:
+        assert json.load(file)["seconds"], "the cache was not written again"
+
+
+def check_memory_is_the_estimate(place):
+    plan = place.plan("config.toml", "--only-given", "--ranks-per-node", "1", "--no-measure")["layouts"][0]
+    measured = max(line["peak_bytes"] for line in place.train("config.toml", 1))
+    assert abs(plan["tracked_bytes"] / measured - 1) < 0.02, (plan["tracked_bytes"], measured)
+
+
+def check_written_configuration_trains(place):
+    said = place.run("zero_plan", "config.toml", "--ranks-per-node", "2", "--no-measure", "--write", "planned.toml", "--largest-batch").stdout
+    assert "largest local_batch_size" in said and "planned.toml" in said, said
+    assert len(place.train("planned.toml", 2)) == 2
+    assert "exists" in place.run("zero_plan", "config.toml", "--write", "planned.toml", code=2).stderr
+
+
+def check_data_sheets(place):
+    small = place.plan("tinyllama-1.1b", "--machine", "h100-node")["layouts"]
+    assert small[0]["sent_between_bytes"] == 0, small[0]
+    two = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--nodes", "2")["layouts"]
+    assert two[0]["tokens_per_second"] > small[0]["tokens_per_second"], (two[0], small[0])
+    faster = place.plan("tinyllama-1.1b", "--machine", "b200-node")["layouts"]
+    assert faster[0]["tokens_per_second"] > 1.3 * small[0]["tokens_per_second"], (faster[0], small[0])
+    # A slow link makes between-node bytes dear.
+    slow = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--nodes", "2", "--link", "1Gbit")["layouts"]
+    assert slow[0]["seconds"] > 2 * two[0]["seconds"], (slow[0], two[0])
+    # Less memory leaves fewer layouts: a plan never names one that does not fit.
+    tight = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--memory", "8GiB")["layouts"]
+    assert all(one["rank_bytes"] <= 7 * 2**30 for one in tight), tight
+
+
+def check_refusals(place):
+    cases = [(["llama-15m", "--machine", "h900"], "h100-node"), (["nothing-here"], "is not there"), ([], "name a model or a configuration"),
+             (["config.toml", "--seq-len", "64"], "is for a model"), (["llama-15m", "--nodes", "2", "--link", "100"], "is no rate"),
+             (["llama-15m", "--machine", "h100-node", "--memory", "80"], "unit"), (["tinyllama-1.1b", "--memory", "600MiB", "--ranks-per-node", "1", "--no-measure"], "no layout fits")]
+    for words, said in cases:
+        error = place.run("zero_plan", *words, code=2).stderr
+        assert said in error, (words, error)
+        assert error.count("error:") == 1, error
+
+
+def check_config_without_a_terminal(place):
+    error = place.run("zero_config", "--data", "tokens.bin", "--out", "new.toml", code=2).stderr
+    assert "--model" in error and "--data" not in error.split("give ")[1], error
+    assert not os.path.exists(place.path("new.toml"))
+    for words, said in [(["--model", "no/model", "--data", "tokens.bin", "--out", "new.toml"], "zero_fetch"), (["--model", "llama-tiny", "--data", "none.bin", "--out", "new.toml"], "is no file"),
+                        (["--model", "llama-tiny", "--data", "tokens.bin", "--out", "config.toml"], "exists")]:
+        error = place.run("zero_config", *words, code=2).stderr
+        assert said in error, (words, error)
+    said = place.run("zero_config", "--model", "llama-tiny", "--data", "tokens.bin", "--machine", "h100-node", "--nodes", "4", "--slurm", "--out", "gpu.toml").stdout
+    assert "sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 examples/slurm.sbatch gpu.toml" in said, said
+
+
+def check_translations(place):
+    with open(place.path("ds.json"), "w") as file:
+        json.dump({"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": True}, "optimizer": {"type": "AdamW", "params": {"lr": 3e-4}}, "odd": 1}, file)
+    with open(place.path("a.yml"), "w") as file:
+        file.write("base_model: org/unknown\nadapter: qlora\nlora_r: 4\nsequence_len: 32\nlearning_rate: 0.001\nmax_steps: 2\nflash_attention: true\ndatasets:\n  - path: org/set\n    type: alpaca\n")
+    words = ["--data", "tokens.bin", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--output-dir", "out"]
+    said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--out", "ds.toml").stdout
+    assert "zero.stage=2" in said and "overlap_comm: gathers" in said and "odd: nothing here" in said, said
+    with open(place.path("ds.toml")) as file:
+        text = file.read()
+    assert "\nstage = 2\n" in text and "lr = 3e-04" in text and "global_batch_size = 8" in text, text
+    assert len(place.train("ds.toml", 2)) == 2
+    said = place.run("zero_config", "--from", "a.yml", "--model", "model", *words, "--global-batch", "4", "--out", "a.toml").stdout
+    assert "base_model: org/unknown: the command line names another" in said and "flash_attention" in said and "datasets: paths are taken; type" in said, said
+    error = place.run("zero_config", "--from", "a.yml", *words, "--out", "never.toml", code=2)
+    assert "zero_fetch org/unknown" in error.stdout and "--model" in error.stderr, error
+    with open(place.path("a.toml")) as file:
+        text = file.read()
+    assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text
+    for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model")]:
+        with open(place.path(name), "w") as file:
+            file.write(bad)
+        assert error in place.run("zero_config", "--from", name, *words, "--out", "never.toml", code=2).stderr
+    assert not os.path.exists(place.path("never.toml"))
+
+
+def drive(place, words, answers):
+    """Runs a program on a pseudo-terminal and answers each question when it stands there. Returns (exit code, all that was said)."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(place.folder)
+        os.execvpe(os.path.join(place.bin, words[0]), words, place.environment)
+    said, waiting = "", list(answers)
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            part = os.read(terminal, 4096).decode(errors="replace")
+        except OSError:  # the program ended
+            break
+        if not part:
+            break
+        said += part
+        if waiting and waiting[0][0] in said:
+            os.write(terminal, (waiting.pop(0)[1] + "\n").encode())
+            said += "\n"
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
+def check_questions_on_a_terminal(place):
+    code, said = drive(place, ["zero_config", "--ranks-per-node", "2", "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--no-measure", "--output-dir", "out", "--out", "new.toml"],
+                       [("Model: ", "no/such"), ("zero_fetch", "llama-tiny"), ("Data: ", "tokens.bin"), ("Machine: ", "")])
+    assert code == 0 and "wrote new.toml" in said and "scripts/train new.toml -np 2" in said, (code, said)
+    with open(place.path("new.toml")) as file:
+        text = file.read()
+    assert "# States that are sharded over the ranks." in text and "\n[training]\n" in text, text
+    assert len(place.train("new.toml", 2)) == 2
+
+
+def main():
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(Place(args, folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+#include "zero/plan/step_time.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/unit/message_of.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+#include "zero/plan/commented_config.h"
+#include "zero/plan/sheet_kernels.h"
+
+namespace zero {
+namespace {
+
+/// A product of one FLOP takes a nanosecond and nothing else takes time, so that a step counts FLOPs.
+class CountingKernels final : public Kernels {
+ public:
+  double product(const ProductShape& shape, ProductPass) override { return 1e-9 * shape.flops(); }
+  double attention(const AttentionWork&, bool) override { return 0; }
+  double rows(RowKernel, std::int64_t, std::int64_t, at::ScalarType) override { return 0; }
+  double stream(double) override { return 0; }
+  std::vector<std::string> sources() const override { return {}; }
+};
+
+PlanMachine two_ranks() {
+  PlanMachine machine;
+  machine.ranks_per_node = 2;
+  machine.kernels = std::make_unique<CountingKernels>();
+  machine.links.ranks_per_node = 2;
+  machine.links.in_node.fill({0, 1e-9});
+  machine.disk_read.value = machine.disk_write.value = machine.host_memory.value = machine.host_link.value = 1e9;
+  return machine;
+}
+
+StepTime step_of(const std::vector<std::string>& settings) {
+  std::vector<std::string> all{"training.global_batch_size=8"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  const Config config = parse_config(
+      "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\ntie_word_embeddings = false\n[data]\ntrain = [\"a.bin\"]\n"
+      "[training]\nsteps = 10\nseq_len = 64\n",
+      "run.toml", all);
+  PlanMachine machine = two_ranks();
+  const BatchArithmetic batch = BatchArithmetic::of(config, machine.ranks());
+  const RunModel run = make_run_model(config, model_config_of(config), false, {batch.mesh.tensor, 0});
+  const std::vector<UnitWork> units =
+      work_of_units(run.own, {config, batch, precision_of(config, batch).compute}, *machine.kernels);
+  return simulate_step(run.own, units, config, batch, machine);
+}
+
+// llama-15m: matrices of a block and of the head, and elements of all.
+constexpr double block = 288 * 288 * 4 + 3 * 288 * 768, head = 32000.0 * 288;
+constexpr double matrices = 6 * block + head;
+constexpr double elements = matrices + 32000.0 * 288 + 13 * 288;
+
+TEST(StepTime, ProductsAreSixFlopsForEachElementAndToken) {
+  const double tokens = 4 * 64;  // of each rank
+  EXPECT_NEAR(step_of({"zero.stage=1"}).compute.products, 6e-9 * matrices * tokens, 1e-9);
+}
+
+TEST(StepTime, RecomputationRunsBlocksAgain) {
+  const double plain = step_of({"zero.stage=1"}).compute.products,
+               full = step_of({"zero.stage=1", "activation_checkpoint.mode=full"}).compute.products;
+  const double again = 2e-9 * 4 * 64 * 6 * (block - 288 * 768);  // all but each block's last product
+  EXPECT_NEAR(full - plain, again, 1e-9);
+}
+
+// docs/design.md, section 3: 2P; 2P; (A + 1) P; A (3P - h - e), times (N - 1)/N, in elements of two bytes.
+TEST(StepTime, BytesFollowTheTableOfStages) {
+  const auto one = [](int stage, const char* rows) {
+    return step_of({"zero.stage=" + std::to_string(stage), rows, "zero.gradient_dtype=bf16"}).bytes_in_node / 2;
+  };
+  const char *whole = "training.local_batch_size=4", *quarter = "training.local_batch_size=1";
+  EXPECT_NEAR(one(0, whole), elements, 2000);
+  EXPECT_NEAR(one(1, whole), elements, 2000);
+  EXPECT_NEAR(one(2, quarter), 5 * elements / 2, 2000);
+  EXPECT_NEAR(one(3, quarter), 4 * (3 * elements - head - head) / 2, 8000);
+}
+
+TEST(StepTime, APipelineWaits) {
+  const StepTime one = step_of({"zero.stage=1", "parallel.pipeline=2", "training.local_batch_size=4"}),
+                 four = step_of({"zero.stage=1", "parallel.pipeline=2", "training.local_batch_size=1"});
+  EXPECT_GT(one.bubble, 1.5 * four.bubble);
+  EXPECT_GT(four.bubble, 0);
+  EXPECT_LT(four.bytes_in_node, step_of({"zero.stage=1"}).bytes_in_node / 10);
+}
+
+TEST(StepTime, StatesOnDiskAreReadAndWritten) {
+  const StepTime time = step_of({"zero.stage=1", "offload.optimizer=nvme", "offload.nvme_dir=nvme"});
+  EXPECT_NEAR(time.bytes_disk, 2 * 12 * elements / 2, 2e4);
+  EXPECT_EQ(time.bound(), std::string(time.disk > time.compute.products ? "disk" : "products"));
+}
+
+TEST(SheetKernels, AreBoundByTheLargerOfArithmeticAndMemory) {
+  SheetKernels h100(node_sheet("h100-node"));
+  const double large = h100.product({8192, 8192, 8192}, ProductPass::forward);
+  EXPECT_NEAR(ProductShape({8192, 8192, 8192}).flops() / large / 989.4e12, 0.72, 0.05);
+  const double thin = h100.product({8, 8192, 8192}, ProductPass::forward);
+  EXPECT_GT(thin, 2.0 * 8192 * 8192 / 3.35e12);  // reading the weight
+}
+
+TEST(LinkRate, TakesBitsAndBytes) {
+  EXPECT_DOUBLE_EQ(link_rate("100Gbit", "--link"), 12.5e9);
+  EXPECT_DOUBLE_EQ(link_rate("1.5 GB/s", "--link"), 1.5e9);
+  for (const char* words : {"100", "Gbit", "-1GB", "1GBx", ""})
+    EXPECT_THAT(message_of<InputError>([&] { link_rate(words, "--link"); }), testing::HasSubstr("is no rate")) << words;
+}
+
+TEST(CommentedConfig, ReadsBackToTheSameValues) {
+  const Config config = parse_config(
+      "[job]\noutput_dir = \"out\"\n[model]\npath = \"m\"\n[data]\ntrain = [\"a.jsonl\"]\n[training]\nepochs = 2.0\n"
+      "seq_len = 64\nglobal_batch_size = 8\n[optimizer]\nlr = 3e-4\n[zero]\nstage = 2\n[lora]\nr = 4\n",
+      "run.toml");
+  const std::string file = commented_toml(config, {"zero.stage"}, {"a head"});
+  EXPECT_EQ(parse_config(file, "again.toml"), config);
+  EXPECT_THAT(file, testing::StartsWith("# a head\n"));
+  EXPECT_THAT(file, testing::HasSubstr("# States that are sharded over the ranks."));
+  EXPECT_THAT(file, testing::Not(testing::HasSubstr("deadline_seconds")));
+}
+
+}  // namespace
+}  // namespace zero

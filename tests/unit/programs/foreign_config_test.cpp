@@ -1,0 +1,83 @@
+#include "zero/programs/foreign_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/unit/message_of.h"
+#include "zero/programs/yaml_text.h"
+
+namespace zero {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+TEST(ForeignConfig, TranslatesDeepSpeed) {
+  const ForeignConfig config = translate_deepspeed(
+      R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": "auto",
+          "bf16": {"enabled": true}, "fp16": {"enabled": false, "loss_scale": 0}, "gradient_clipping": 0.5,
+          "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": true},
+                                "reduce_bucket_size": 5e8, "unheard_of": 1},
+          "optimizer": {"type": "AdamW", "params": {"lr": 3e-5, "betas": [0.8, 0.99]}}})",
+      "ds.json");
+  EXPECT_EQ(config.tool, "DeepSpeed");
+  EXPECT_THAT(config.overrides,
+              UnorderedElementsAre("training.global_batch_size=64", "training.local_batch_size=4",
+                                   "training.precision=\"bf16\"", "training.max_norm=0.5", "zero.stage=3",
+                                   "offload.optimizer=\"cpu\"", "optimizer.name=\"adamw\"", "optimizer.lr=3e-05",
+                                   "optimizer.betas=[0.8,0.99]"));
+  std::vector<std::string> dropped;
+  for (const auto& [key, why] : config.dropped) {
+    EXPECT_FALSE(why.empty()) << key;
+    dropped.push_back(key);
+  }
+  EXPECT_THAT(dropped, UnorderedElementsAre("gradient_accumulation_steps", "fp16.enabled", "fp16.loss_scale",
+                                            "zero_optimization.offload_optimizer.pin_memory",
+                                            "zero_optimization.reduce_bucket_size", "zero_optimization.unheard_of"));
+}
+
+TEST(ForeignConfig, TranslatesAxolotl) {
+  const ForeignConfig config = translate_axolotl(
+      "base_model: NousResearch/Llama-3.2-1B\nload_in_4bit: true\nadapter: qlora\nlora_r: 32\nlora_target_linear: true\n"
+      "datasets:\n  - path: chats.jsonl\n    type: alpaca\nsequence_len: 2048\nsample_packing: true\nval_set_size: 0.1\n"
+      "learning_rate: 0.0002\nnum_epochs: 1\nwandb_project:\nspecial_tokens:\n  pad_token: \"<|end|>\"\n",
+      "a.yml");
+  EXPECT_EQ(config.model, "NousResearch/Llama-3.2-1B");
+  EXPECT_EQ(config.data, "chats.jsonl");
+  EXPECT_TRUE(config.lora);
+  EXPECT_THAT(config.overrides, UnorderedElementsAre("lora.quantization=\"nf4\"", "lora.r=32",
+                                                     "lora.target_modules=\"all-linear\"", "training.seq_len=2048",
+                                                     "data.packing=true", "optimizer.lr=0.0002", "training.epochs=1"));
+  EXPECT_THAT(config.dropped, Contains(Pair("datasets", HasSubstr("type"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("val_set_size", HasSubstr("validation"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("special_tokens.pad_token", HasSubstr("nothing here"))));
+}
+
+TEST(ForeignConfig, KeysOfAdaptersAloneBeginNone) {
+  const ForeignConfig config = translate_axolotl("base_model: m\nlora_r: 8\n", "a.yml");
+  EXPECT_TRUE(config.overrides.empty());
+  EXPECT_THAT(config.dropped, Contains(Pair("lora.r", "there is no adapter")));
+}
+
+TEST(YamlText, RefusesWhatItDoesNotTake) {
+  for (const auto& [words, said] : {std::pair("a: [1\n", "is no YAML"),
+                                    {"a: 1\na: 2\n", "given twice"},
+                                    {"a: &x 1\nb: *x\n", "anchor"},
+                                    {"a: 1\n---\nb: 2\n", "second document"},
+                                    {"? [1]\n: 2\n", "key that is no word"}})
+    EXPECT_THAT(message_of<InputError>([&] { parse_yaml(words, "a.yml"); }),
+                AllOf(HasSubstr("a.yml:"), HasSubstr(said)));
+  EXPECT_THAT(message_of<InputError>([] { parse_yaml(std::string(200, '['), "a.yml"); }), HasSubstr("a.yml:"));
+}
+
+TEST(YamlText, ReadsPlainWordsByTheCoreSchema) {
+  const nlohmann::ordered_json tree = parse_yaml("a: 1\nb: 2e-4\nc: \"1\"\nd: ~\ne: yes\nf: true\n", "a.yml");
+  EXPECT_EQ(tree.dump(), R"({"a":1,"b":0.0002,"c":"1","d":null,"e":"yes","f":true})");
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,16 @@
+#pragma once
+// CommentedConfig: a configuration as a file for people: only keys that matter to the run, each with its meaning.
+#include <string>
+#include <vector>
+
+#include "zero/config/config.h"
+
+namespace zero {
+
+/// Returns the keys whose values differ from their defaults, those that are required, and those in `also`, by section
+/// and in documentation order. Above each key stands its meaning. `head`: lines of a comment at the top. Throws
+/// InternalError for a configuration with changed fields of a preset or with [[optimizer.group]], which have no row.
+std::string commented_toml(const Config& config, const std::vector<std::string>& also,
+                           const std::vector<std::string>& head);
+
+}  // namespace zero

@@ -1,0 +1,331 @@
+#include "zero/plan/layout_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/setup.h"
+#include "zero/estimate/legal_layout.h"
+#include "zero/estimate/nearest_fit.h"
+
+namespace zero {
+namespace {
+
+Value integer(std::int64_t value) { return value; }
+
+std::vector<Value> words(std::initializer_list<const char*> names) {
+  std::vector<Value> values;
+  for (const char* name : names) values.emplace_back(std::string(name));
+  return values;
+}
+
+std::vector<Value> powers(std::int64_t most) {
+  std::vector<Value> values;
+  for (std::int64_t value = 1; value <= most; value *= 2) values.push_back(integer(value));
+  return values;
+}
+
+/// The sizes of an axis: powers of two and other divisors of `of`, up to `most`.
+std::vector<Value> degrees(std::int64_t most, std::int64_t of) {
+  std::vector<Value> values;
+  for (std::int64_t value = 1; value <= std::min(most, of); ++value)
+    if (of % value == 0) values.push_back(integer(value));
+  return values;
+}
+
+/// All ranks; one node, four nodes, sixteen nodes, ...
+std::vector<Value> shard_degrees(const PlanMachine& machine) {
+  std::vector<Value> values{integer(0)};
+  for (std::int64_t degree = machine.ranks_per_node; degree < machine.ranks(); degree *= 4)
+    if (machine.ranks() % degree == 0) values.push_back(integer(degree));
+  return values;
+}
+
+/// Ranks of a context axis have at least so many tokens of a row.
+constexpr std::int64_t least_context_tokens = 128;
+
+/// In an order in which is_sensible() can judge the first of them alone.
+std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& model, const PlanMachine& machine,
+                                     bool any_batch) {
+  const std::int64_t node = machine.ranks_per_node;
+  std::vector<LayoutChoice> choices;
+  const auto add = [&](const std::string& name, std::vector<Value> values) {
+    // A key that the command line sets stays.
+    const auto given = config.origin.find(name);
+    if (given != config.origin.end() && given->second.starts_with("--set")) return;
+    for (const ConfigKey& key : config_keys())
+      if (key.full_name() == name) choices.push_back({&key, std::move(values)});
+  };
+  add("zero.stage", {integer(1), integer(2), integer(3), integer(0)});
+  add("offload.optimizer", machine.gpu ? words({"none", "cpu", "nvme"}) : words({"none", "nvme"}));
+  add("offload.parameters", machine.gpu ? words({"none", "cpu", "nvme"}) : words({"none", "nvme"}));
+  add("activation_checkpoint.mode", words({"none", "attention", "selective", "full"}));
+  add("activation_checkpoint.keep", words({"auto", "on"}));
+  if (machine.gpu) add("offload.activations", words({"none", "cpu"}));
+  if (machine.nodes > 1) add("zero.shard_degree", shard_degrees(machine));
+  add("parallel.tensor", degrees(std::min<std::int64_t>(node, model.num_key_value_heads), node));
+  add("parallel.context",
+      degrees(std::clamp<std::int64_t>(config.training.seq_len / least_context_tokens, 1, model.num_attention_heads),
+              node));
+  if (!machine.gpu)  // a pipeline runs only on CPUs
+    add("parallel.pipeline", degrees(std::min<std::int64_t>(16, model.num_hidden_layers), machine.ranks()));
+  if (config.lora) add("lora.quantization", words({"none", "int8", "nf4"}));
+  if (any_batch)
+    add("training.local_batch_size", powers(std::min<std::int64_t>(64, *config.training.global_batch_size)));
+  return choices;
+}
+
+/// False for combinations that no run would want, or that differ from another one in nothing.
+bool is_sensible(const Config& config) {
+  const OffloadConfig& offload = config.offload;
+  if (offload.parameters != "none" && (config.zero.stage != 3 || offload.optimizer == "none")) return false;
+  if (offload.optimizer == "cpu" && offload.parameters == "nvme") return false;
+  if (offload.activations != "none" && config.activation_checkpoint.mode != "full") return false;
+  return !(config.activation_checkpoint.keep == "on" && config.activation_checkpoint.mode == "full");
+}
+
+/// True if the rows of a step can be divided. BatchArithmetic checks this too, with a message that takes time.
+bool divides(const Config& config, int ranks) {
+  const ParallelConfig& parallel = config.parallel;
+  const std::int64_t model = parallel.tensor * parallel.context * parallel.pipeline;
+  return ranks % model == 0 &&
+         *config.training.global_batch_size % (config.training.local_batch_size * (ranks / model)) == 0;
+}
+
+/// The settings that follow from others.
+void complete(Config& config) {
+  if (config.parallel.pipeline > 1 && config.zero.stage == 3) config.parallel.regather = true;
+  if ((config.offload.optimizer == "nvme" || config.offload.parameters == "nvme") && config.offload.nvme_dir.empty())
+    config.offload.nvme_dir = offload_directory(config);
+}
+
+std::string names_of(const LayoutSettings& settings, const std::function<bool(const std::string& name)>& wanted) {
+  std::string names;
+  for (const auto& [key, value] : settings)
+    if (wanted(key->full_name())) names += key->full_name() + "=" + toml_text(value) + " ";
+  return names;
+}
+
+/// A step's time in steps of 0.1 %. If layouts are equally fast, the first one in the order of choices is named.
+std::int64_t speed_of(const StepTime& time) { return std::llround(1000 * std::log(time.seconds())); }
+
+/// Everything in which two layouts of the table must differ.
+std::string family_of(const LayoutSettings& settings) {
+  return names_of(settings, [](const std::string& name) {
+    return !name.starts_with("activation_checkpoint") && name != "training.local_batch_size" &&
+           name != "offload.activations";
+  });
+}
+
+/// Everything but the micro-batch.
+std::string rest_of(const LayoutSettings& settings) {
+  return names_of(settings, [](const std::string& name) { return name != "training.local_batch_size"; });
+}
+
+/// The settings that change a micro-batch's memory and computation.
+std::string micro_batch_of(const Config& config, bool keeps_inputs) {
+  return text(config.training.local_batch_size, " ", config.parallel.tensor, " ", config.parallel.context, " ",
+              config.activation_checkpoint.mode, " ", config.activation_checkpoint.every, " ", keeps_inputs, " ",
+              config.offload.activations, " ", config.lora ? config.lora->quantization : "");
+}
+
+}  // namespace
+
+std::string PlannedLayout::describe() const {
+  std::vector<std::string> words{text("stage ", config.zero.stage)};
+  const auto add = [&](bool wanted, const std::string& said) {
+    if (wanted) words.push_back(said);
+  };
+  add(batch.mesh.replicate > 1, text("shard ", batch.mesh.shard, " x ", batch.mesh.replicate));
+  add(batch.mesh.tensor > 1, text("tensor ", batch.mesh.tensor));
+  add(batch.mesh.context > 1, text("context ", batch.mesh.context));
+  add(batch.mesh.pipeline > 1, text("pipeline ", batch.mesh.pipeline));
+  add(config.lora && config.lora->quantization != "none", config.lora ? config.lora->quantization + " base" : "");
+  const std::string& mode = config.activation_checkpoint.mode;
+  add(mode != "none",
+      mode == "selective" ? text("recompute 1 in ", config.activation_checkpoint.every) : "recompute " + mode);
+  add(memory.keeps_inputs, "keep");
+  add(config.offload.optimizer != "none", "states on " + config.offload.optimizer);
+  add(config.offload.parameters != "none", "weights on " + config.offload.parameters);
+  add(config.offload.activations != "none", "activations on " + config.offload.activations);
+  std::string all;
+  for (const std::string& one : words) all += (all.empty() ? "" : ", ") + one;
+  return all;
+}
+
+LayoutSearch::OwnModel& LayoutSearch::model_for(const Config& config, const BatchArithmetic& batch) {
+  const std::string base = config.lora ? config.lora->quantization : "";
+  OwnModel& own = models_[{batch.mesh.tensor, base}];
+  if (!own.planner) {
+    own.run = make_run_model(config, model_, /*with_weights=*/false, {batch.mesh.tensor, 0});
+    own.planner = std::make_unique<MemoryPlanner>(own.run.own);
+  }
+  return own;
+}
+
+Config LayoutSearch::config_with(const LayoutSettings& settings) const {
+  Config config = config_;
+  for (const auto& [key, value] : settings) write_field(key->field(config), value);
+  complete(config);
+  return config;
+}
+
+bool LayoutSearch::assumes_kept(const Config& config) const {
+  return config.activation_checkpoint.keep == "on" || (machine_.gpu && config.activation_checkpoint.keep == "auto");
+}
+
+StepTime LayoutSearch::time_of(const Config& config, const BatchArithmetic& batch, bool keeps_inputs) {
+  const Model& model = model_for(config, batch).run.own;
+  const auto [work, is_new] = works_.try_emplace(micro_batch_of(config, keeps_inputs));
+  if (is_new)
+    work->second = work_of_units(
+        model, {config, batch, precision_of(config, batch).compute, keeps_inputs, machine_.gpu}, *machine_.kernels);
+  return simulate_step(model, work->second, config, batch, machine_);
+}
+
+class LayoutSearch::Walk {
+ public:
+  Walk(LayoutSearch& search, std::vector<LayoutChoice> choices) : search_(search), choices_(std::move(choices)) {}
+
+  std::vector<Candidate> all() {
+    extend(search_.config_, 0);
+    return std::move(found_);
+  }
+
+ private:
+  void extend(const Config& config, std::size_t level) {
+    if (level == choices_.size()) {
+      add(config);
+      return;
+    }
+    const LayoutChoice& choice = choices_[level];
+    for (const Value& value : choice.values) {
+      Config other = config;
+      write_field(choice.key->field(other), value);
+      if (!is_sensible(other)) continue;
+      settings_.emplace_back(choice.key, value);
+      extend(other, level + 1);
+      settings_.pop_back();
+    }
+  }
+
+  void add(const Config& layout) {
+    if (!divides(layout, search_.machine_.ranks())) return;
+    Config config = layout;
+    complete(config);
+    try {
+      const BatchArithmetic batch = BatchArithmetic::of(config, search_.machine_.ranks());
+      const bool divides_nothing = batch.mesh.shard * batch.mesh.context == 1;
+      if (divides_nothing && config.zero.stage != 1 && config.offload.parameters == "none") return;  // as stage 1
+      found_.push_back({settings_, search_.time_of(config, batch, search_.assumes_kept(config))});
+    } catch (const InputError&) {  // not a layout of this number of ranks
+    }
+  }
+
+  LayoutSearch& search_;
+  std::vector<LayoutChoice> choices_;
+  LayoutSettings settings_;
+  std::vector<Candidate> found_;
+};
+
+std::vector<LayoutSearch::Candidate> LayoutSearch::candidates(const SearchOptions& options) {
+  if (options.only_given) {
+    const Config config = config_with({});
+    const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
+    return {{{}, time_of(config, batch, assumes_kept(config))}};
+  }
+  std::vector<Candidate> found = Walk(*this, choices_of(config_, model_, machine_, options.any_batch)).all();
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Candidate& a, const Candidate& b) { return speed_of(a.time) < speed_of(b.time); });
+  return found;
+}
+
+bool LayoutSearch::may_fit(const Config& config, const BatchArithmetic& batch) {
+  if (config.offload.optimizer != "none") return true;
+  double trained = 0;
+  for (const auto& unit : model_for(config, batch).run.own.units)
+    for (const Parameter& parameter : unit->parameters())
+      if (parameter.trainable) trained += double(parameter.numel());
+  const MeshShape& mesh = batch.mesh;
+  const double least =
+      paper_bytes(trained / mesh.pipeline, 0, engine_options_of(config, batch), mesh.shard * mesh.context).sum();
+  const NodeBudget& budget = machine_.budget;
+  if (budget.device_free) return least < double(*budget.device_free);
+  return budget.memory.available < 0 || least * budget.ranks_here < double(budget.memory.available);
+}
+
+MemoryEstimate LayoutSearch::memory_of(const Config& config, const BatchArithmetic& batch) {
+  MemoryPlanner& planner = *model_for(config, batch).planner;
+  return estimate_stage(config, batch, planner, machine_.budget, int(config.zero.stage));
+}
+
+SearchResult LayoutSearch::find(const SearchOptions& options) {
+  SearchResult result;
+  std::vector<Candidate> all = candidates(options);
+  result.possible = int(all.size());
+  std::set<std::string> families, hopeless;       // rows of the table; micro-batches whose activations alone do not fit
+  std::map<std::string, std::int64_t> too_large;  // a layout that does not fit rules out a larger micro-batch
+  for (Candidate& candidate : all) {
+    if (int(result.best.size()) == options.best) break;
+    const std::string family = family_of(candidate.settings), rest = rest_of(candidate.settings);
+    if (families.count(family)) continue;
+    const Config config = config_with(candidate.settings);
+    const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
+    const std::string micro_batch = micro_batch_of(config, assumes_kept(config));
+    const auto known = too_large.find(rest);
+    if (!options.only_given && ((known != too_large.end() && known->second <= batch.local_batch_size) ||
+                                hopeless.count(micro_batch) || !may_fit(config, batch))) {
+      ++result.too_large;
+      continue;
+    }
+    const std::string why = why_illegal(config, model_, machine_.ranks());
+    if (!why.empty()) {
+      if (options.only_given) throw InputError(why);
+      ++result.illegal;
+      continue;
+    }
+    MemoryEstimate memory = memory_of(config, batch);
+    if (!memory.fits && !options.only_given) {
+      ++result.too_large;
+      too_large[rest] = batch.local_batch_size;
+      const NodeBudget& budget = machine_.budget;
+      const std::int64_t room =
+          budget.device_free ? *budget.device_free : budget.memory.available / std::max(1, budget.ranks_here);
+      if (batch.mesh.pipeline == 1 && room >= 0 && memory.plan.activations.peak() > room) hopeless.insert(micro_batch);
+      continue;
+    }
+    if (memory.keeps_inputs != assumes_kept(config)) candidate.time = time_of(config, batch, memory.keeps_inputs);
+    families.insert(family);
+    result.best.push_back({std::move(candidate.settings), config, batch, candidate.time, std::move(memory)});
+  }
+  std::stable_sort(result.best.begin(), result.best.end(),
+                   [](const PlannedLayout& a, const PlannedLayout& b) { return speed_of(a.time) < speed_of(b.time); });
+  return result;
+}
+
+std::int64_t LayoutSearch::largest_batch(const PlannedLayout& layout) {
+  const auto fits = [&](std::int64_t rows) {
+    Config config = layout.config;
+    config.training.local_batch_size = rows;
+    config.training.global_batch_size =
+        rows * layout.batch.ranks * (layout.batch.mesh.pipeline > 1 ? layout.batch.accumulation : 1);
+    return memory_of(config, BatchArithmetic::of(config, machine_.ranks())).fits;
+  };
+  std::int64_t least = 0, most = 1;
+  while (most <= (1 << 20) && fits(most)) {
+    least = most;
+    most *= 2;
+  }
+  while (most - least > 1) {
+    const std::int64_t middle = (least + most) / 2;
+    (fits(middle) ? least : most) = middle;
+  }
+  return least;
+}
+
+}  // namespace zero

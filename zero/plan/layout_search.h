@@ -1,0 +1,92 @@
+#pragma once
+// LayoutSearch: the legal layouts of a configuration that fit a machine, fastest first.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/model_config.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/run_model.h"
+#include "zero/estimate/memory_estimate.h"
+#include "zero/plan/plan_machine.h"
+#include "zero/plan/step_time.h"
+
+namespace zero {
+
+/// Values of the keys that the search may change.
+using LayoutSettings = std::vector<std::pair<const ConfigKey*, Value>>;
+
+/// A key and the values that the search tries.
+struct LayoutChoice {
+  const ConfigKey* key;
+  std::vector<Value> values;
+};
+
+struct PlannedLayout {
+  LayoutSettings settings;  // all searched keys
+  Config config;
+  BatchArithmetic batch;
+  StepTime time;
+  MemoryEstimate memory;
+
+  double tokens() const { return double(batch.global_batch_size * config.training.seq_len); }
+  double tokens_per_second() const { return tokens() / time.seconds(); }
+  /// "stage 3, shard degree 8, tensor 2, ..."; parts with their default are omitted.
+  std::string describe() const;
+};
+
+struct SearchOptions {
+  int best = 5;             // layouts to find
+  bool only_given = false;  // the configuration's own layout, nothing else
+  bool any_batch = false;   // the micro-batch is part of the search
+};
+
+struct SearchResult {
+  std::vector<PlannedLayout> best;  // fastest first; layouts that differ only in what they recompute or keep, or in the
+                                    // micro-batch, appear once
+  int possible = 0;                 // layouts whose time was predicted
+  int illegal = 0, too_large = 0;   // of those that were examined further
+};
+
+class LayoutSearch {
+ public:
+  /// All arguments must outlive the search. `config` has a global batch size.
+  LayoutSearch(const Config& config, const ModelConfig& model, PlanMachine& machine)
+      : config_(config), model_(model), machine_(machine) {}
+
+  /// Layouts are sorted by predicted time. From the fastest on, each is judged by why_illegal() and estimate_stage(),
+  /// until enough of them fit.
+  SearchResult find(const SearchOptions& options);
+  /// The largest local_batch_size of a layout that fits, with the step's other micro-batches dropped; 0 if none does.
+  std::int64_t largest_batch(const PlannedLayout& layout);
+
+ private:
+  struct Candidate {
+    LayoutSettings settings;
+    StepTime time;
+  };
+  struct OwnModel {
+    RunModel run;
+    std::unique_ptr<MemoryPlanner> planner;
+  };
+  class Walk;  // through all choices
+
+  Config config_with(const LayoutSettings& settings) const;
+  OwnModel& model_for(const Config& config, const BatchArithmetic& batch);
+  StepTime time_of(const Config& config, const BatchArithmetic& batch, bool keeps_inputs);
+  bool assumes_kept(const Config& config) const;
+  bool may_fit(const Config& config, const BatchArithmetic& batch);
+  MemoryEstimate memory_of(const Config& config, const BatchArithmetic& batch);
+  std::vector<Candidate> candidates(const SearchOptions& options);
+
+  const Config& config_;
+  const ModelConfig& model_;
+  PlanMachine& machine_;
+  std::map<std::pair<int, std::string>, OwnModel> models_;  // by the tensor axis and the base's type
+  std::map<std::string, std::vector<UnitWork>> works_;      // by the settings that change a micro-batch
+};
+
+}  // namespace zero

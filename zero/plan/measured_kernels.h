@@ -1,0 +1,47 @@
+#pragma once
+// MeasuredKernels: times of the project's own kernels on this machine's processor. All ranks of a node run the same
+// call at the same time, each on its threads, as in a training step.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "zero/plan/kernels.h"
+#include "zero/plan/timings.h"
+
+namespace zero {
+
+/// Ranks of this node, and the threads of each.
+struct RankThreads {
+  int ranks = 1, threads = 1;
+};
+
+class MeasuredKernels final : public Kernels {
+ public:
+  /// `timings` must outlive the kernels. Call choose_fast_matmul() before the first use.
+  MeasuredKernels(RankThreads here, Timings& timings) : here_(here), timings_(timings) {}
+
+  /// Rows above 2,048 are scaled from a product of 2,048 rows. So are unknown shapes once the time to measure is spent.
+  double product(const ProductShape& shape, ProductPass pass) override;
+  double attention(const AttentionWork& work, bool backward) override;
+  double rows(RowKernel kernel, std::int64_t rows, std::int64_t width, at::ScalarType type) override;
+  double stream(double bytes) override;
+  std::vector<std::string> sources() const override;
+
+ private:
+  RankThreads here_;
+  Timings& timings_;
+  double flops_ = 0, seconds_ = 0;  // of all products so far, for guesses
+};
+
+/// Returns the median seconds of a call that as many threads as ranks make at the same time. `make` runs once in each
+/// and returns the call.
+double seconds_together(const RankThreads& here, const std::function<std::function<void()>()>& make);
+
+/// Bytes per second of files in `folder` that this machine writes and reads past the page cache: {read, write}. 0 and 0
+/// if the folder cannot be written.
+struct DiskRates {
+  double read = 0, write = 0;
+};
+DiskRates measure_disk(const std::string& folder);
+
+}  // namespace zero

@@ -1,0 +1,175 @@
+#include "zero/plan/plan_machine.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <thread>
+
+#include "base/byte_count.h"
+#include "base/core_share.h"
+#include "base/error.h"
+#include "base/files/free_space.h"
+#include "base/log.h"
+#include "base/process/process_facts.h"
+#include "offload/memory/process_memory.h"
+#include "zero/estimate/nearest_fit.h"
+#include "zero/estimate/target_machine.h"
+#include "zero/plan/collective_probe.h"
+#include "zero/plan/measured_kernels.h"
+#include "zero/plan/node_sheets.h"
+#include "zero/plan/sheet_kernels.h"
+
+namespace zero {
+namespace {
+
+constexpr double share_of_link = 0.8;     // of a link's rate that collectives reach
+constexpr double gpu_latency = 8e-6;      // seconds, of a collective inside a node
+constexpr double network_latency = 5e-6;  // for each node of a ring
+constexpr double cable_latency = 50e-6;   // of messages over TCP
+
+int cores_here() {
+  const int own = int(own_cores().count());
+  return own > 0 ? own : std::max(1, int(std::thread::hardware_concurrency()));
+}
+
+void add_network(PlanMachine& machine, const MachineRequest& request, double sheet_rate) {
+  if (machine.nodes == 1) return;
+  const bool given = !request.link.empty(), sheet = sheet_rate > 0 && !given;
+  const double rate = given   ? link_rate(request.link, "--link") / machine.ranks_per_node
+                      : sheet ? sheet_rate * share_of_link
+                              : 125e6 / machine.ranks_per_node;
+  machine.links.between = {machine.gpu ? network_latency : cable_latency, 1 / rate};
+  machine.links.sources.push_back(text("link between nodes: ", int(rate / 1e7) / 100.0, " GB/s a rank (",
+                                       given   ? "--link"
+                                       : sheet ? "80 % of the data sheet's, assumed"
+                                               : "assumed: 1 Gbit/s a node; --link names another",
+                                       "), ",
+                                       machine.gpu ? "5 us for each node of a ring (assumed)" : "50 us (assumed)"));
+}
+
+PlanMachine machine_of_sheet(const MachineRequest& request) {
+  const NodeSheet& sheet = node_sheet(request.name);
+  PlanMachine machine;
+  machine.name = sheet.name;
+  machine.nodes = request.nodes;
+  machine.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : sheet.gpus;
+  machine.gpu = true;
+  TargetMachine target;
+  target.ranks_per_node = machine.ranks_per_node;
+  target.device = "cuda";
+  target.memory = request.memory.empty() ? text(std::int64_t(sheet.memory), "B") : request.memory;
+  machine.budget = budget_of(target, c10::Device(at::kCUDA, 0));
+  machine.budget.memory = {std::int64_t(sheet.host_memory), "the data sheet"};
+  machine.kernels = std::make_unique<SheetKernels>(sheet);
+  machine.links.ranks_per_node = machine.ranks_per_node;
+  machine.links.in_node.fill({gpu_latency, 1 / (sheet.link_in_node * share_of_link)});
+  machine.links.sources.push_back(
+      text("link in the node: 80 % (assumed) of ", sheet.link_in_node / 1e9, " GB/s (data sheet), 8 us (assumed)"));
+  add_network(machine, request, sheet.link_between);
+  const int gpus = machine.ranks_per_node;
+  machine.host_link = {sheet.host_link * share_of_link, "80 % (assumed) of the data sheet's PCIe rate"};
+  machine.host_memory = {sheet.host_rate * 0.6 / gpus, "60 % (assumed) of the host's channels, divided by the GPUs"};
+  machine.disk_read = {sheet.disk_read / gpus, "the node's drives (DeepNVMe's published rate for Gen5), divided"};
+  machine.disk_write = {sheet.disk_write / gpus, "the same"};
+  if (!sheet.runs_zero) machine.notes.push_back("zero has no backend for this GPU: the plan only compares machines");
+  machine.notes.push_back("no GPU has run zero's kernels yet: rates are assumed shares of the data sheet");
+  return machine;
+}
+
+void measure_disk_of(PlanMachine& machine, const Config& config, bool measure) {
+  Timings& timings = *machine.timings;
+  std::string folder = config.offload.nvme_dir.empty() ? "." : config.offload.nvme_dir;
+  if (measure && timings.find("disk read " + folder) == 0) {
+    const DiskRates rates = measure_disk(folder);
+    if (rates.read > 0 && rates.write > 0) {
+      timings.put("disk read " + folder, 1 / rates.read);
+      timings.put("disk write " + folder, 1 / rates.write);
+    }
+  }
+  const double read = timings.find("disk read " + folder), write = timings.find("disk write " + folder);
+  const std::string source = read > 0 ? "measured in " + folder : "assumed";
+  machine.disk_read = {(read > 0 ? 1 / read : 1e9) / machine.ranks_per_node, source};
+  machine.disk_write = {(write > 0 ? 1 / write : 1e9) / machine.ranks_per_node, source};
+}
+
+PlanMachine machine_here(const MachineRequest& request, const Config& config) {
+  PlanMachine machine;
+  const int cores = cores_here();
+  machine.name = "this machine";
+  machine.nodes = request.nodes;
+  machine.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : cores;
+  machine.threads = std::max(1, cores / machine.ranks_per_node);
+  if (const char* threads = std::getenv("OMP_NUM_THREADS"); threads && std::atoi(threads) > 0)
+    machine.threads = std::atoi(threads);
+  if (request.memory.empty()) {
+    machine.budget.ranks_here = machine.ranks_per_node;
+    machine.budget.memory = node_memory();
+    machine.budget.process = pss_bytes();
+  } else {
+    TargetMachine target;
+    target.ranks_per_node = machine.ranks_per_node;
+    target.memory = request.memory;
+    machine.budget = budget_of(target, at::kCPU);
+  }
+  machine.budget.disk_free = free_disk_bytes(offload_directory(config));
+  const std::string identity =
+      text(processor_name(), "|", cores, "|", machine.ranks_per_node, "|", machine.threads, "|", request.version);
+  machine.timings = std::make_unique<Timings>(timings_path(identity));
+  if (!request.measure) machine.timings->set_budget(-1);
+  const RankThreads ranks{machine.ranks_per_node, machine.threads};
+  machine.kernels = std::make_unique<MeasuredKernels>(ranks, *machine.timings);
+  const double memory_rate = 1 / machine.kernels->stream(1);
+  std::string why = "measuring is off";
+  if (request.measure && !request.program.empty())
+    why = run_probe(request.program, machine.ranks_per_node, *machine.timings);
+  machine.links = links_of_node(machine.ranks_per_node, *machine.timings, memory_rate, why);
+  add_network(machine, request, 0);
+  machine.host_memory = {memory_rate, "measured here"};
+  measure_disk_of(machine, config, request.measure);
+  return machine;
+}
+
+}  // namespace
+
+double link_rate(const std::string& words, const std::string& option) {
+  std::string number = words;
+  for (const char* ending : {"/s", "ps"})
+    if (number.size() > 2 && number.ends_with(ending)) number.resize(number.size() - 2);
+  const std::pair<const char*, double> units[] = {{"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"GB", 1e9}, {"MB", 1e6}};
+  for (const auto& [unit, bytes] : units) {
+    if (!number.ends_with(unit)) continue;
+    const std::string digits = number.substr(0, number.size() - std::string(unit).size());
+    char* end = nullptr;
+    const double value = std::strtod(digits.c_str(), &end);
+    while (*end && std::isspace(static_cast<unsigned char>(*end))) ++end;
+    if (end != digits.c_str() && !*end && value > 0) return value * bytes;
+  }
+  throw InputError(option + " " + words + ": is no rate; name a number above 0 with its unit, as in 100Gbit or 10GB");
+}
+
+std::string PlanMachine::describe() const {
+  std::string ranks_of = text(ranks_per_node, gpu ? " GPU" : " rank", ranks_per_node == 1 ? "" : "s");
+  if (!gpu) ranks_of += text(" of ", threads, threads == 1 ? " thread" : " threads");
+  return text(name, ": ", nodes, nodes == 1 ? " node" : " nodes", " with ", ranks_of, ", ",
+              gpu                           ? bytes_text(*budget.device_free) + " free on a GPU"
+              : budget.memory.available < 0 ? "unknown memory"
+                                            : bytes_text(budget.memory.available) + " free in memory");
+}
+
+std::vector<std::string> PlanMachine::sources() const {
+  std::vector<std::string> lines = kernels->sources();
+  lines.insert(lines.end(), links.sources.begin(), links.sources.end());
+  if (gpu) {
+    lines.push_back(text("host link: ", int(host_link.value / 1e7) / 100.0, " GB/s (", host_link.source, ")"));
+    lines.push_back(text("host memory: ", int(host_memory.value / 1e7) / 100.0, " GB/s (", host_memory.source, ")"));
+  }
+  lines.push_back(text("disk: ", int(disk_read.value / 1e7) / 100.0, " GB/s read, ",
+                       int(disk_write.value / 1e7) / 100.0, " GB/s written, for each rank (", disk_read.source, ")"));
+  return lines;
+}
+
+PlanMachine make_machine(const MachineRequest& request, const Config& config) {
+  return request.name == "here" ? machine_here(request, config) : machine_of_sheet(request);
+}
+
+}  // namespace zero

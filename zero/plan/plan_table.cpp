@@ -1,0 +1,125 @@
+#include "zero/plan/plan_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/files/new_file.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+std::string in_bytes(double bytes) { return bytes < 1 ? "-" : bytes_text(std::int64_t(bytes)); }
+
+/// Three significant digits.
+std::string number(double value) {
+  char words[32];
+  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
+  std::snprintf(words, sizeof words, "%.*f", digits, value);
+  return words;
+}
+
+/// Bytes of a rank where memory is short: on the GPU, or in the host's memory.
+std::int64_t rank_memory(const PlannedLayout& layout, const PlanMachine& machine) {
+  return machine.gpu ? layout.memory.plan.peak() : layout.memory.rank_peak;
+}
+
+std::vector<std::pair<const char*, double>> parts_of(const StepTime& time) {
+  return {{"products", time.compute.products},     {"attention", time.compute.attention},
+          {"other kernels", time.compute.other},   {"gathers of weights", time.gathers},
+          {"sums of gradients", time.sums},        {"activations between ranks", time.axes},
+          {"optimizer", time.optimizer},           {"disk", time.disk},
+          {"waiting in the pipeline", time.bubble}};
+}
+
+std::string line_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string space(widths[i] - cells[i].size(), ' ');
+    line += (i == 0 ? "" : "  ") + (i == 0 || i + 1 == cells.size() ? cells[i] + space : space + cells[i]);
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine) {
+  std::vector<std::vector<std::string>> rows{
+      {"layout", "batch", "memory", "s/step", "tokens/s", "in node", "between", "disk", "bound by"}};
+  for (const PlannedLayout& layout : layouts)
+    rows.push_back({layout.describe(), text(layout.batch.local_batch_size, " x ", layout.batch.accumulation),
+                    bytes_text(rank_memory(layout, machine)), number(layout.time.seconds()),
+                    number(layout.tokens_per_second()), in_bytes(layout.time.bytes_in_node),
+                    in_bytes(layout.time.bytes_between), in_bytes(layout.time.bytes_disk), layout.time.bound()});
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string table;
+  for (const auto& row : rows) table += line_of(row, widths);
+  return table;
+}
+
+std::string parts_of_step(const StepTime& time) {
+  std::string lines;
+  for (const auto& [name, seconds] : parts_of(time))
+    if (seconds >= 0.01 * time.seconds())
+      lines +=
+          text("  ", name, ": ", number(seconds), " s (", int(std::lround(100 * seconds / time.seconds())), " %)\n");
+  return lines;
+}
+
+std::string plan_json(const SearchResult& result, const PlanMachine& machine) {
+  nlohmann::ordered_json plan;
+  plan["version"] = 1;
+  plan["machine"] = machine.describe();
+  plan["ranks"] = machine.ranks();
+  plan["sources"] = machine.sources();
+  plan["notes"] = machine.notes;
+  plan["layouts"] = nlohmann::ordered_json::array();
+  for (const PlannedLayout& layout : result.best) {
+    nlohmann::ordered_json one;
+    one["layout"] = layout.describe();
+    for (const auto& [key, value] : layout.settings) one["settings"][key->full_name()] = toml_text(value);
+    one["seconds"] = layout.time.seconds();
+    one["tokens_per_second"] = layout.tokens_per_second();
+    one["bound_by"] = layout.time.bound();
+    for (const auto& [name, seconds] : parts_of(layout.time)) one["parts"][name] = seconds;
+    one["rank_bytes"] = rank_memory(layout, machine);
+    one["tracked_bytes"] = layout.memory.plan.training_peak();
+    one["fits"] = layout.memory.fits;
+    one["sent_in_node_bytes"] = layout.time.bytes_in_node;
+    one["sent_between_bytes"] = layout.time.bytes_between;
+    one["disk_bytes"] = layout.time.bytes_disk;
+    plan["layouts"].push_back(one);
+  }
+  return plan.dump() + "\n";
+}
+
+void write_plan(const std::string& path, const PlannedLayout& layout, const PlanMachine& machine) {
+  if (is_there(path)) throw InputError("--write " + path + ": exists; name another file, or remove that one");
+  Config config = layout.config;
+  config.training.global_batch_size = layout.batch.global_batch_size;
+  std::string words =
+      text("# Planned for ", machine.describe(), ".\n# ", layout.describe(), ": ", number(layout.time.seconds()),
+           " s a step predicted, ", number(layout.tokens_per_second()), " tokens/s, bound by ", layout.time.bound(),
+           ";\n# ", bytes_text(rank_memory(layout, machine)),
+           " for the fullest rank.\n# Start: ", command_of(path, machine), "\n", resolved_toml(config));
+  NewFile file(path);
+  file.append(words.data(), std::int64_t(words.size()));
+  file.publish();
+}
+
+std::string command_of(const std::string& path, const PlanMachine& machine) {
+  if (machine.nodes == 1) return text("mpirun --bind-to none -np ", machine.ranks_per_node, " zero_train ", path);
+  return text("mpirun --bind-to none -np ", machine.ranks(), " --hostfile HOSTS --map-by ppr:", machine.ranks_per_node,
+              ":node zero_train ", path);
+}
+
+}  // namespace zero

@@ -1,0 +1,46 @@
+#pragma once
+// Timings: seconds of measured operations by name, kept in a file of the user's cache between calls.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+namespace zero {
+
+/// Names are free, such as "product bf16 512x768x2304 forward". The file belongs to one machine, one number of ranks
+/// and one build, which its name encodes.
+class Timings {
+ public:
+  /// `path`: empty for none. A file that cannot be read or parsed counts as empty, and is replaced by save().
+  explicit Timings(std::string path);
+
+  /// Returns the known seconds, or measures them. After `budget` seconds of measuring, `guess` answers instead, and its
+  /// results are not kept.
+  double get(const std::string& name, const std::function<double()>& measure, const std::function<double()>& guess);
+  /// Returns the known seconds; 0 for an unknown name.
+  double find(const std::string& name) const;
+  void put(const std::string& name, double seconds);
+  /// Writes the file if something was measured. Returns an empty string, or why the file was not written.
+  std::string save();
+
+  const std::string& path() const { return path_; }
+  /// Names that were guessed.
+  int guesses() const { return int(guesses_.size()); }
+  int measured() const { return measured_; }
+  double spent() const { return spent_; }
+  void set_budget(double seconds) { budget_ = seconds; }
+
+ private:
+  std::string path_;
+  std::map<std::string, double> known_;
+  double spent_ = 0, budget_ = 45;
+  std::set<std::string> guesses_;
+  int measured_ = 0;
+};
+
+/// Returns the file for a machine that `identity` describes: XDG_CACHE_HOME/zero/plan-HASH.json, or below HOME/.cache;
+/// empty if neither variable is set.
+std::string timings_path(const std::string& identity);
+
+}  // namespace zero

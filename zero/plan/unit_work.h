@@ -1,0 +1,41 @@
+#pragma once
+// UnitWork: the computation of a model's units for one micro-batch on one rank, in seconds by kind of kernel.
+#include <cstdint>
+#include <vector>
+
+#include "models/model.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/config/config.h"
+#include "zero/plan/kernels.h"
+
+namespace zero {
+
+/// Seconds by kind of kernel.
+struct KernelSeconds {
+  double products = 0, attention = 0, other = 0;
+
+  double sum() const { return products + attention + other; }
+  KernelSeconds& operator+=(const KernelSeconds& more);
+  KernelSeconds operator*(double times) const;
+};
+
+struct UnitWork {
+  KernelSeconds forward, backward;  // backward includes what is computed again
+  double trained = 0, frozen = 0;   // elements that this rank's slice of the unit holds
+  bool adapted = false;             // partly frozen: its trained elements travel with those of all units
+};
+
+/// A layout's run, as far as it determines work.
+struct WorkSetting {
+  const Config& config;
+  const BatchArithmetic& batch;
+  at::ScalarType compute;
+  bool keeps_inputs = false;
+  bool gpu = false;
+};
+
+/// One entry per unit of `model`, which holds a rank's slices. Products come from the shapes of the parameters,
+/// attention and row kernels from the model's configuration.
+std::vector<UnitWork> work_of_units(const Model& model, const WorkSetting& setting, Kernels& kernels);
+
+}  // namespace zero

@@ -1,0 +1,26 @@
+#pragma once
+// ForeignConfig: translates a configuration of DeepSpeed (JSON) or axolotl (YAML).
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zero {
+
+struct ForeignConfig {
+  std::string tool;                     // "DeepSpeed" or "axolotl"
+  std::vector<std::string> overrides;   // "section.key=value", as for --set
+  std::string model, data, output_dir;  // empty: not named. `data`: files, separated by commas
+  bool lora = false;
+  // Keys that have no effect here, with the reason, in the file's order.
+  std::vector<std::pair<std::string, std::string>> dropped;
+};
+
+/// Every key of the file is in `overrides`, in one of the fields, or in `dropped`. Throws InputError for a file that is
+/// missing, is no JSON or YAML, has more than 1 MiB, or belongs to neither tool.
+ForeignConfig read_foreign_config(const std::string& path);
+
+/// The same for a text. Messages call it `source`.
+ForeignConfig translate_deepspeed(const std::string& text, const std::string& source);
+ForeignConfig translate_axolotl(const std::string& text, const std::string& source);
+
+}  // namespace zero

@@ -1,0 +1,137 @@
+#include "zero/programs/new_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "models/model_config.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/data_files.h"
+#include "zero/config/setup.h"
+#include "zero/plan/node_sheets.h"
+
+namespace zero {
+namespace {
+
+bool has_preset(const std::string& name) {
+  const std::vector<std::string>& names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> files_of(const std::string& data) {
+  std::vector<std::string> files;
+  std::istringstream words(data);
+  for (std::string file; std::getline(words, file, ',');)
+    if (!file.empty()) files.push_back(file);
+  return files;
+}
+
+std::string list_of(const std::vector<std::string>& files) {
+  std::string list;
+  for (const std::string& file : files) list += (list.empty() ? "" : ", ") + toml_text(file);
+  return "[" + list + "]";
+}
+
+/// The least number of ranks that a machine's run has, by which batches divide.
+std::int64_t ranks_of(const MachineRequest& machine) {
+  const std::int64_t each = machine.ranks_per_node > 0 ? machine.ranks_per_node
+                            : machine.name == "here"   ? 2
+                                                       : node_sheet(machine.name).gpus;
+  return each * machine.nodes;
+}
+
+std::string method_of(const NewRun& run) {
+  if (!run.method.empty()) return run.method;
+  return has_preset(run.model) ? "full" : "lora";
+}
+
+std::string settings_of(const NewRun& run) {
+  const std::string method = method_of(run);
+  const bool preset = has_preset(run.model);
+  std::string text = "[optimizer]\n";
+  text += method != "full" ? "lr = 2e-4\nweight_decay = 0.0\n"
+          : preset         ? "lr = 6e-4\n"
+                           : "lr = 2e-5\nweight_decay = 0.0\n";
+  if (run.steps > 0 || preset)
+    text += "[lr_scheduler]\nwarmup_steps = " + std::to_string((run.steps > 0 ? run.steps : 1000) / 30) + "\n";
+  if (method != "full") text += "[lora]\nr = 16\nlora_alpha = 32\ntarget_modules = \"all-linear\"\n";
+  if (method == "qlora") text += "quantization = \"nf4\"\n";
+  return text;
+}
+
+std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int64_t seq_len) {
+  if (run.global_batch > 0) return run.global_batch;
+  const bool pretrains = has_preset(run.model) && machine.name != "here";
+  const std::int64_t wanted = pretrains ? 524288 / seq_len : 32, ranks = ranks_of(machine);
+  return std::max(ranks, (wanted + ranks - 1) / ranks * ranks);
+}
+
+}  // namespace
+
+void check_model(const std::string& model) {
+  if (has_preset(model)) return;
+  std::string names;
+  for (const std::string& name : preset_names()) names += (names.empty() ? "" : ", ") + name;
+  if (!is_there(model))
+    throw InputError("--model " + model + ": is no preset (" + names + ") and no path here; zero_fetch " + model +
+                     " --to FOLDER fetches a model from a hub");
+  parse_config("[job]\noutput_dir = \"out\"\n[model]\npath = " + toml_text(model) +
+                   "\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 1\nseq_len = 1\n",
+               "--model " + model);
+}
+
+void check_data(const std::string& data) {
+  const std::vector<std::string> files = files_of(data);
+  if (files.empty()) throw InputError("--data " + data + ": names no file");
+  for (const std::string& file : files) {
+    if (!is_file(file)) throw InputError("--data " + file + ": is no file here");
+    if (data_kind(file).empty())
+      throw InputError("--data " + file + ": is of no known kind; use .txt, .jsonl, .json or .bin (docs/data.md)");
+  }
+}
+
+void check_machine(const std::string& machine) {
+  if (machine != "here") node_sheet(machine);
+}
+
+Config config_of(const NewRun& run, const MachineRequest& machine) {
+  const bool preset = has_preset(run.model);
+  std::string file = "[job]\noutput_dir = " + toml_text(run.output_dir) + "\n[model]\n" + (preset ? "preset" : "path") +
+                     " = " + toml_text(run.model) + "\n[data]\ntrain = " + list_of(files_of(run.data)) + "\n";
+  if (!run.tokenizer.empty()) file += "tokenizer = " + toml_text(run.tokenizer) + "\n";
+  file += "[training]\nseq_len = 1\n";
+  file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
+  file += "[zero]\nstage = 1\n" + settings_of(run);
+  Config config = parse_config(file, "the new configuration", run.overrides);
+  const ModelConfig model = model_config_of(config);
+  if (!config.is_given("training.seq_len") || config.training.seq_len == 1) {
+    const std::int64_t usual = machine.name == "here" ? 1024 : 2048;
+    config.training.seq_len = run.seq_len > 0 ? run.seq_len : std::min(usual, model.max_position_embeddings);
+  }
+  if (!config.training.global_batch_size)
+    config.training.global_batch_size = rows_of(run, machine, config.training.seq_len);
+  validate_for_model(config, model);
+  check_files(config, FileNeed::estimate);
+  return config;
+}
+
+std::vector<std::string> keys_to_show(const Config& config) {
+  std::vector<std::string> keys{"training.seq_len",
+                                "training.local_batch_size",
+                                "training.global_batch_size",
+                                "training.precision",
+                                "optimizer.name",
+                                "optimizer.lr",
+                                "lr_scheduler.type",
+                                "zero.stage",
+                                "activation_checkpoint.mode"};
+  if (config.lora)
+    for (const char* key : {"lora.r", "lora.lora_alpha", "lora.target_modules", "lora.quantization"})
+      keys.emplace_back(key);
+  return keys;
+}
+
+}  // namespace zero

@@ -1,0 +1,79 @@
+#include "zero/programs/plan_input.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "models/model_config.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/setup.h"
+#include "zero/plan/node_sheets.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t planned_seq_len = 2048, planned_tokens = 131072;
+
+bool is_preset(const std::string& name) {
+  const std::vector<std::string>& names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+int ranks_at_least(const MachineRequest& machine) {
+  const int each = machine.ranks_per_node > 0 ? machine.ranks_per_node
+                   : machine.name == "here"   ? 1
+                                              : node_sheet(machine.name).gpus;
+  return each * machine.nodes;
+}
+
+std::string config_text(const PlanInput& input, const std::string& data) {
+  std::string name = std::filesystem::path(input.model).filename().string();
+  if (name.empty() || name == "config.json")
+    name = std::filesystem::path(input.model).parent_path().filename().string();
+  if (name.empty()) name = "model";
+  return "[job]\noutput_dir = " + toml_text("outputs/" + name) + "\n[model]\n" +
+         (is_preset(input.model) ? "preset" : "path") + " = " + toml_text(input.model) + "\n[data]\ntrain = [" +
+         toml_text(data) + "]\n[training]\nsteps = 1000\nseq_len = 1\n";
+}
+
+Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
+  std::vector<std::string> overrides = input.overrides;
+  const std::string made_for = "(a configuration for " + input.model + ")";
+  const std::string data = !input.data.empty() ? input.data : is_preset(input.model) ? "tokens.bin" : "data.jsonl";
+  Config config = parse_config(config_text(input, data), made_for, overrides);
+  const ModelConfig model = model_config_of(config);
+  if (config.training.seq_len == 1)
+    config.training.seq_len =
+        input.seq_len > 0 ? input.seq_len : std::min(planned_seq_len, model.max_position_embeddings);
+  if (!config.training.global_batch_size) {
+    const std::int64_t ranks = ranks_at_least(machine);
+    std::int64_t rows = std::max<std::int64_t>(planned_tokens / config.training.seq_len, 1);
+    rows = std::max(ranks, (rows + ranks - 1) / ranks * ranks);
+    config.training.global_batch_size = input.global_batch > 0 ? input.global_batch : rows;
+  }
+  return config;
+}
+
+}  // namespace
+
+Config config_of(const PlanInput& input, const MachineRequest& machine) {
+  if (input.model.empty())
+    throw InputError("name a model or a configuration: a preset such as llama-110m, a model's directory, or run.toml");
+  if (is_preset(input.model)) return config_of_model(input, machine);
+  if (!is_there(input.model))
+    throw InputError(input.model +
+                     ": is not there; name a configuration, a model's directory or config.json, or a preset");
+  if (is_folder(input.model) || input.model.ends_with(".json") || input.model.ends_with(".gguf"))
+    return config_of_model(input, machine);
+  for (const auto& [given, option] :
+       {std::pair(!input.data.empty(), "--data"), std::pair(input.seq_len > 0, "--seq-len"),
+        std::pair(input.global_batch > 0, "--global-batch")})
+    if (given)
+      throw InputError(
+          text(option, ": is for a model; ", input.model, " is a configuration, whose keys --set changes"));
+  return load_config(input.model, input.overrides);
+}
+
+}  // namespace zero

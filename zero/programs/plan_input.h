@@ -1,0 +1,25 @@
+#pragma once
+// PlanInput: a plan's model or configuration, as the user names it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/config/config.h"
+#include "zero/plan/plan_machine.h"
+
+namespace zero {
+
+struct PlanInput {
+  std::string model;  // a preset, a path to a model, or a configuration
+  std::vector<std::string> overrides;
+  std::string data;               // for a model
+  std::int64_t seq_len = 0;       // 0: 2048, or the model's context if it is shorter
+  std::int64_t global_batch = 0;  // rows; 0: about 131,072 tokens, at least one row for each rank
+  bool keep_batch = false;        // local_batch_size is not searched
+};
+
+/// Reads the configuration, or makes one for a model. Throws InputError for a missing or unknown model, and for options
+/// of models beside a configuration.
+Config config_of(const PlanInput& input, const MachineRequest& machine);
+
+}  // namespace zero

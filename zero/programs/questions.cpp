@@ -1,0 +1,59 @@
+#include "zero/programs/questions.h"
+
+#include <istream>
+#include <ostream>
+
+#include "base/error.h"
+
+namespace zero {
+namespace {
+
+std::string trimmed(const std::string& words) {
+  const std::size_t begin = words.find_first_not_of(" \t\r"), end = words.find_last_not_of(" \t\r");
+  return begin == words.npos ? "" : words.substr(begin, end - begin + 1);
+}
+
+/// Returns true if the answer can be used.
+bool accept(const Question& question, const std::string& answer, std::ostream& out) {
+  if (answer.empty()) return false;
+  try {
+    if (question.check) question.check(answer);
+    *question.answer = answer;
+    return true;
+  } catch (const InputError& error) {
+    out << "  " << error.what() << '\n';
+    return false;
+  }
+}
+
+void ask_one(const Question& question, std::istream& in, std::ostream& out) {
+  for (std::string line;;) {
+    out << question.words << (question.usual.empty() ? "" : " [" + question.usual + "]") << ": " << std::flush;
+    if (!std::getline(in, line))
+      throw InputError(question.flag + ": has no answer, because the input ended; give it on the command line");
+    line = trimmed(line);
+    if (accept(question, line.empty() ? question.usual : line, out)) return;
+  }
+}
+
+}  // namespace
+
+void ask(const std::vector<Question>& questions, bool on_terminal, std::istream& in, std::ostream& out) {
+  std::string missing;
+  for (const Question& question : questions) {
+    std::string& answer = *question.answer;
+    if (answer.empty() && !on_terminal) answer = question.usual;
+    if (answer.empty() && !on_terminal) missing += (missing.empty() ? "" : ", ") + question.flag;
+  }
+  if (!missing.empty())
+    throw InputError("standard input is no terminal, so nothing can be asked: give " + missing +
+                     " on the command line");
+  for (const Question& question : questions) {
+    if (question.answer->empty())
+      ask_one(question, in, out);
+    else if (question.check)
+      question.check(*question.answer);
+  }
+}
+
+}  // namespace zero

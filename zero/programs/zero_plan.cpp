@@ -1,0 +1,147 @@
+// zero_plan: predicts time and memory of a run in every legal layout, and prints the fastest that fit.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "cmake/version.h"
+#include "comm/world/job.h"
+#include "models/nn/matmul_setting.h"
+#include "offload/memory/cpu_allocator.h"
+#include "zero/config/setup.h"
+#include "zero/plan/collective_probe.h"
+#include "zero/plan/plan_table.h"
+#include "zero/programs/command_line.h"
+#include "zero/programs/key_hint.h"
+#include "zero/programs/plan_input.h"
+#include "zero/programs/program.h"
+
+namespace zero {
+namespace {
+
+struct Arguments {
+  PlanInput input;
+  MachineRequest machine;
+  SearchOptions search;
+  std::string write, probe;
+  bool largest_batch = false, json = false, no_measure = false;
+};
+
+void describe(CLI::App& app, Arguments& arguments) {
+  PlanInput& input = arguments.input;
+  app.add_option("model", input.model, "a preset, a model's directory or config.json, or a configuration (.toml)");
+  app.add_option("--set", input.overrides, "section.key=value, over the file; may be repeated")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--data", input.data, "for a model: the training data that --write names");
+  app.add_option("--seq-len", input.seq_len, "for a model: tokens in a row; default: 2048, or the model's context")
+      ->check(CLI::Range(1, 100000000));
+  app.add_option("--global-batch", input.global_batch, "for a model: rows in a step; default: about 131,072 tokens")
+      ->check(CLI::Range(1, 100000000));
+  MachineRequest& machine = arguments.machine;
+  app.add_option("--machine", machine.name, "here, h100-node, h200-node, b200-node, a100-node or mi300x-node")
+      ->capture_default_str();
+  app.add_option("--nodes", machine.nodes, "nodes of that kind")->check(CLI::Range(1, 100000));
+  app.add_option("--ranks-per-node,--gpus", machine.ranks_per_node, "ranks on a node; default: its cores or GPUs")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--memory", machine.memory, "of one GPU, or for one rank on CPUs, as in 80GiB; default: as found");
+  app.add_option("--link", machine.link, "between nodes, for each node, as in 100Gbit or 10GB");
+  app.add_option("--best", arguments.search.best, "layouts to print")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_flag("--only-given", arguments.search.only_given,
+               "predict the configuration's own layout, and search nothing");
+  app.add_flag("--keep-batch", arguments.input.keep_batch, "keep local_batch_size, too");
+  app.add_flag("--largest-batch", arguments.largest_batch, "for each layout, the largest local_batch_size that fits");
+  app.add_flag("--no-measure", arguments.no_measure, "measure nothing: use numbers of earlier calls, or scale them");
+  app.add_option("--write", arguments.write, "write the best layout as a configuration for zero_train");
+  app.add_flag("--json", arguments.json, "one JSON object");
+  app.add_option("--probe", arguments.probe)->group("");  // internal: for this program's ranks under mpirun
+}
+
+void print_largest(LayoutSearch& search, const SearchResult& result) {
+  std::cout << "\nlargest local_batch_size that fits:\n";
+  for (const PlannedLayout& layout : result.best)
+    std::cout << "  " << layout.describe() << ": " << search.largest_batch(layout) << '\n';
+}
+
+void print(const SearchResult& result, const PlanMachine& machine, const Config& config) {
+  std::cout << machine.describe() << '\n';
+  for (const std::string& line : machine.sources()) std::cout << "  " << line << '\n';
+  for (const std::string& note : machine.notes) std::cout << "  note: " << note << '\n';
+  std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.training.seq_len
+            << " tokens; " << result.possible << " layouts predicted, " << result.too_large
+            << " faster ones do not fit, " << result.illegal << " are refused\n\n";
+  std::cout << plan_table(result.best, machine) << "\nthe step of the first:\n" << parts_of_step(result.best[0].time);
+  std::cout << "memory is that of the fullest rank; batch is rows x micro-batches of a rank; bytes are what a rank "
+               "sends, reads and writes in a step\n";
+}
+
+void report_cache(PlanMachine& machine) {
+  if (!machine.timings) return;
+  const std::string why = machine.timings->save();
+  if (!why.empty()) log_warning("the measured numbers are not kept: ", why);
+}
+
+int plan(Arguments& arguments) {
+  choose_fast_matmul();
+  const Config config = config_of(arguments.input, arguments.machine);
+  arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  arguments.machine.version = version();
+  arguments.machine.measure = !arguments.no_measure;
+  if (!arguments.write.empty() && is_there(arguments.write))
+    throw InputError("--write " + arguments.write + ": exists; name another file, or remove that one");
+  PlanMachine machine = make_machine(arguments.machine, config);
+  const ModelConfig model = model_config_of(config);
+  Config planned = config;
+  if (!planned.training.global_batch_size)
+    planned.training.global_batch_size = BatchArithmetic::of(config, machine.ranks()).global_batch_size;
+  arguments.search.any_batch = !arguments.input.keep_batch && !arguments.search.only_given;
+  LayoutSearch search(planned, model, machine);
+  const SearchResult result = search.find(arguments.search);
+  report_cache(machine);
+  if (result.best.empty())
+    throw InputError(
+        text("no layout fits ", machine.describe(), ": use more nodes, a shorter seq_len, LoRA or a smaller model"));
+  if (arguments.json)
+    std::cout << plan_json(result, machine);
+  else
+    print(result, machine, planned);
+  if (arguments.largest_batch && !arguments.json) print_largest(search, result);
+  if (!arguments.write.empty()) {
+    write_plan(arguments.write, result.best[0], machine);
+    if (!arguments.json)
+      std::cout << "\nwrote " << arguments.write << "; start it: " << command_of(arguments.write, machine) << '\n';
+  }
+  require_written_output();
+  return 0;
+}
+
+int probe(const std::string& path) {
+  return Job::run([&](Job& job) {
+    start_log(job.rank(), job.size());
+    probe_collectives(job.communicator(), path);
+    return 0;
+  });
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  zero::CpuAllocator allocator;
+  allocator.install();
+  zero::Arguments arguments;
+  CLI::App app(
+      "Predicts the time and memory of a training step in every legal layout, here or on a machine of a data sheet, and "
+      "prints the fastest layouts that fit.",
+      "zero_plan");
+  zero::describe(app, arguments);
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_plan"), zero::key_hint))
+    return *code;
+  if (!arguments.probe.empty()) return zero::probe(arguments.probe);
+  return zero::run_program([&] { return zero::plan(arguments); });
+}

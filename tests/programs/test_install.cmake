@@ -13,7 +13,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component programs)
 file(GLOB programs RELATIVE ${WORK}/prefix/bin ${WORK}/prefix/bin/*)
-if(NOT programs STREQUAL "zero_bench;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_prove;zero_report;zero_tokenize;zero_train")
+if(NOT programs STREQUAL "zero_bench;zero_doctor;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_prove;zero_report;zero_tokenize;zero_train")
   message(FATAL_ERROR "installed programs: ${programs}")
 endif()
 foreach(program ${programs})

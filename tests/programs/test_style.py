@@ -48,6 +48,7 @@ ROOMS = {
     "zero/report": ["base", "zero/output/run_header.h"],
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
     "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],
+    "zero/doctor": ["base", "comm", "comm/mpi/mpi_library.h", "comm/nccl/nccl_communicator.h", "comm/world", "offload", "offload/*", "zero/prove/child_process.h"],
     "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate"],
     "zero/fetch": ["base"],
     "zero/programs": [*LOWER, "comm/world", "zero/*"],

@@ -7,6 +7,7 @@ usage: test_readme.py PROJECT_ROOT BIN        exits 1 when something is wrong
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,11 @@ def prepare(folder, root, bin):
     for name, target in (("MODEL", "outputs/merged"), ("RUN", "outputs/pretrain"), ("ADAPTER", "outputs/lora/adapter"), ("outputs/lr-1", "pretrain")):
         os.makedirs(os.path.join(folder, "outputs"), exist_ok=True)
         os.symlink(target, os.path.join(folder, name))
+    # A model under the name of the tutorial's: trained for two steps, with the chat template of another.
+    run = [bin + "/zero_train", "examples/pretrain.toml", *SMALL.split(), "--set", "job.output_dir=made"]
+    subprocess.run(run, cwd=folder, check=True, capture_output=True, timeout=SECONDS)
+    os.rename(os.path.join(folder, "made/model"), os.path.join(folder, "smollm2"))
+    shutil.copy(os.path.join(root, "tests/data/tinyllama-chat/tokenizer_config.json"), os.path.join(folder, "smollm2"))
     chat = json.dumps({"messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "I."}]}) + "\n"
     for name, content in (("prompts.txt", "In the\n"), ("book.txt", "In the beginning\n"), ("chats.jsonl", chat), ("held_out.jsonl", chat), ("ids.bin", "\1\0\2\0")):
         with open(os.path.join(folder, name), "w") as file:
@@ -150,6 +156,19 @@ def run_pages(root, bin):
     return ran
 
 
+def check_what_is_found(root):
+    """The checks find a link without its file, a link without its anchor, and a block that nobody runs."""
+    with tempfile.TemporaryDirectory(prefix="zero-links-") as folder:
+        os.makedirs(os.path.join(folder, "docs"))
+        for name, content in (("a.md", "# A b\n[1](#a-b) [2](b.md) [3](#c)\n```sh\nls\n```\n"), ("a.html", '<p id="x"><a href="#x">1</a> <a href="#y">2</a> <a href="b.html">3</a>')):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(content)
+        assert list(broken_links(folder)) == [("a.md", "b.md"), ("a.md", "#c")], list(broken_links(folder))
+        assert len(list(mark_breaches(folder))) == 1, list(mark_breaches(folder))
+        done = subprocess.run([sys.executable, os.path.join(root, "docs/site/check_links.py"), folder], capture_output=True, text=True)
+        assert done.returncode == 1 and sorted(done.stdout.split("\n")) == ["", "a.html: #y: the page has no such anchor", "a.html: b.html: there is no such file"], done
+
+
 def main():
     root, bin = map(os.path.abspath, sys.argv[1:3])
     text = ""
@@ -159,6 +178,7 @@ def main():
         text += own
         long = [number for number, line in enumerate(own.splitlines(), 1) if len(line) > 120]
         assert not long, f"{page} has lines of more than 120 columns: {long}"
+    check_what_is_found(root)
     broken = list(broken_links(root))
     assert not broken, f"links that lead nowhere: {broken}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_")}

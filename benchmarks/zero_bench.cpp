@@ -5,6 +5,7 @@
 #include "benchmarks/benchmarks.h"
 #include "cmake/version.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/completion.h"
 #include "zero/programs/key_hint.h"
 
 namespace {
@@ -30,6 +31,12 @@ void print_usage(std::FILE* out) {
   for (const Benchmark* b = benchmarks; b->name; ++b) std::fprintf(out, "  %-12s %s\n", b->name, b->what);
 }
 
+int print_completion(const std::string& shell) {
+  CLI::App app("", "zero_bench");
+  for (const Benchmark* b = benchmarks; b->name; ++b) app.add_subcommand(b->name, b->what);
+  return std::fputs(zero::completion_of(app, shell).c_str(), stdout) < 0;
+}
+
 }  // namespace
 
 std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) {
@@ -40,6 +47,7 @@ int main(int argc, char** argv) {
   const std::string_view word = argc < 2 ? "" : argv[1];
   if (word == "--help" || word == "-h") return print_usage(stdout), 0;
   if (word == "--version") return std::puts(zero::version_text("zero_bench").c_str()), 0;
+  if (const auto shell = zero::asked_completion(argc, argv)) return print_completion(*shell);
   for (const Benchmark* b = benchmarks; b->name; ++b)
     if (word == b->name) return b->run(argc - 1, argv + 1);
   if (argc > 1) std::fprintf(stderr, "error: %s: is no benchmark\n", argv[1]);

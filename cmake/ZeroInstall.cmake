@@ -31,6 +31,7 @@ if(_programs)
     list(APPEND _rpath ${_cudart_folder})
   endif()
   set_target_properties(${_programs} PROPERTIES INSTALL_RPATH "${_rpath}" INSTALL_RPATH_USE_LINK_PATH ON)
+  add_custom_target(programs DEPENDS ${_programs})  # all that is installed into bin/
   install(TARGETS ${_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 endif()
 if(NOT LibTorch_CUDA)

@@ -6,9 +6,12 @@ die() {
   exit 1
 }
 
-# Any script called with --help alone prints the comment at its head and does nothing.
+# The comment at a script's head. An installation calls scripts/train by another name.
+head_comment() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" | sed "s#scripts/train#${ZERO_LAUNCHER:-scripts/train}#"; }
+
+# Any script called with --help alone prints it and does nothing.
 case "${1:-}" in
-  -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+  -h | --help) head_comment; exit 0 ;;
 esac
 
 # The cores that this process may use: its affinity, and the quota of its control group if there is one.

@@ -9,4 +9,6 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator&, int, const N
 
 bool nccl_allows_ranks_on_one_gpu() { return false; }
 
+std::string nccl_description() { return ""; }
+
 }  // namespace zero

@@ -368,6 +368,8 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
 
 bool nccl_allows_ranks_on_one_gpu() { return NcclLibrary::loaded().allows_ranks_on_one_gpu(); }
 
+std::string nccl_description() { return NcclLibrary::loaded().describe(); }
+
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device, const NcclOptions& options) {
   prepare_nccl_environment({options.ranks_per_gpu});
   const NcclLibrary library = NcclLibrary::loaded();

@@ -2,6 +2,7 @@
 // The NCCL backend: collectives of CUDA tensors. A build without CUDA uses absent.cpp instead, whose function throws.
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "comm/communicator.h"
 
@@ -32,5 +33,8 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
 
 /// True if the loaded NCCL lets several ranks use one GPU. False in a build without NCCL.
 bool nccl_allows_ranks_on_one_gpu();
+
+/// The loaded NCCL, its version and path; empty in a build without NCCL.
+std::string nccl_description();
 
 }  // namespace zero

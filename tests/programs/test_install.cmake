@@ -13,9 +13,15 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component programs)
 file(GLOB programs RELATIVE ${WORK}/prefix/bin ${WORK}/prefix/bin/*)
-if(NOT programs STREQUAL "zero_bench;zero_config;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_plan;zero_prove;zero_report;zero_tokenize;zero_train")
+if(NOT programs STREQUAL "zero_bench;zero_config;zero_doctor;zero_evaluate;zero_export;zero_fetch;zero_generate;zero_launch;zero_plan;zero_prove;zero_report;zero_tokenize;zero_train")
   message(FATAL_ERROR "installed programs: ${programs}")
 endif()
+# The launcher is a script. It names itself, and starts the programs next to it.
+run(${WORK}/prefix/bin/zero_launch --help)
+if(NOT output MATCHES "^usage: zero_launch CONFIG" OR output MATCHES "scripts/train")
+  message(FATAL_ERROR "zero_launch --help said: ${output}")
+endif()
+list(REMOVE_ITEM programs zero_launch)
 foreach(program ${programs})
   run(env -i ${WORK}/prefix/bin/${program} --version)
   set(libraries "\nLibTorch [0-9.+a-z]+, Open MPI v[0-9.]+, with(out)? CUDA")
@@ -32,12 +38,53 @@ foreach(program ${programs})
   if(long)
     message(FATAL_ERROR "a line of ${program} --help is longer than 100 columns: ${long}")
   endif()
+  # Completion knows every option of --help.
+  string(REGEX MATCHALL "\n +(-h,)?--[a-z-]+" options "${output}")
+  string(REGEX REPLACE "\n +(-h,)?" "" options "${options}")
+  file(READ ${WORK}/prefix/share/bash-completion/completions/${program} script)
+  foreach(option ${options})
+    if(NOT script MATCHES "[ ']${option}[ ']")
+      message(FATAL_ERROR "${program}'s completion does not know ${option}:\n${script}")
+    endif()
+  endforeach()
+endforeach()
+
+# Completion, as bash asks for it; the other shells can read theirs.
+file(WRITE ${WORK}/completed.sh "source ${WORK}/prefix/share/bash-completion/completions/zero_train
+COMP_WORDS=(zero_train --dev) COMP_CWORD=1
+_zero_train
+echo \${COMPREPLY[@]}
+COMP_WORDS=(zero_train --device c) COMP_CWORD=2
+_zero_train
+echo \${COMPREPLY[@]}
+")
+run(bash ${WORK}/completed.sh)
+if(NOT output STREQUAL "--device\ncpu cuda\n")
+  message(FATAL_ERROR "completion said: ${output}")
+endif()
+foreach(shell zsh fish)
+  find_program(SHELL_${shell} ${shell})
+  file(GLOB scripts ${WORK}/prefix/share/zsh/site-functions/_* ${WORK}/prefix/share/fish/vendor_completions.d/*.fish)
+  list(FILTER scripts INCLUDE REGEX "/${shell}/")
+  if(NOT scripts)
+    message(FATAL_ERROR "no completion for ${shell}")
+  endif()
+  if(SHELL_${shell})
+    run(${SHELL_${shell}} -n ${scripts})
+  endif()
 endforeach()
 
 execute_process(COMMAND env -i ${WORK}/prefix/bin/zero_bench memory RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
 if(NOT status EQUAL 2 OR NOT error MATCHES "^error: config is required")
   message(FATAL_ERROR "zero_bench memory ended with ${status} and said: ${output}${error}")
 endif()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component documentation)
+foreach(file doc/zero-train/LICENSE doc/zero-train/docs/README.md zero/examples/pretrain.toml zero/examples/data/kjv.txt)
+  if(NOT EXISTS ${WORK}/prefix/share/${file})
+    message(FATAL_ERROR "not installed: share/${file}")
+  endif()
+endforeach()
 
 # LibTorch next to the installed programs comes before the one of the build.
 file(MAKE_DIRECTORY ${WORK}/prefix/lib/zero/libtorch)

@@ -49,6 +49,7 @@ ROOMS = {
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
     "zero/plan": [*LOWER, "zero/core", "zero/config", "zero/estimate"],
     "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],
+    "zero/doctor": ["base", "comm", "comm/mpi/mpi_library.h", "comm/nccl/nccl_communicator.h", "comm/world", "offload", "offload/*", "base/process"],
     "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate"],
     "zero/fetch": ["base"],
     "zero/programs": [*LOWER, "comm/world", "zero/*"],

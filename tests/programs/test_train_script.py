@@ -131,6 +131,23 @@ def check_refused(place):
         assert done.returncode == 2 and piece in done.stderr, (options, done)
 
 
+def check_launcher_of_an_installation(place):
+    """zero_launch starts the program next to it, names itself, and adds nothing of mpirun's to the program's last words."""
+    home = place.path("prefix")
+    os.makedirs(home + "/bin")
+    os.makedirs(home + "/lib/zero/scripts")
+    source = os.path.join(os.path.dirname(SCRIPT), "..")
+    shutil.copy(source + "/cmake/packaging/zero_launch", home + "/bin")
+    for name in ("train", "common.sh"):
+        shutil.copy(os.path.join(source, "scripts", name), home + "/lib/zero/scripts")
+    os.symlink(place.bin + "/zero_train", home + "/bin/zero_train")
+    env = {name: value for name, value in environment().items() if name != "ZERO_BIN"}
+    done = subprocess.run([home + "/bin/zero_launch", "config.toml", "-np", "2", "--", "--set", "training.steps=none"], cwd=place.folder, capture_output=True, text=True, env=env, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 2 and done.stderr.startswith("error: --set training.steps=none") and done.stderr.count("\n") == 1, done
+    done = subprocess.run([home + "/bin/zero_launch", "config.toml", "--resume"], cwd=place.folder, capture_output=True, text=True, env=env, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 2 and "zero_launch config.toml -- --resume" in done.stderr, done
+
+
 def check_nodes_that_cannot_be_reached(place):
     """Told in one line of the script's, with exit code 2, and without a word of going on: nothing has started."""
     for name, content in (("typo", "nosuchhost.invalid slots=2\n"), ("prose", "# nodes\nthis is no hostfile!\n"), ("blank", "# none\n\n"),

@@ -1,10 +1,12 @@
 #include "zero/programs/command_line.h"
 
 #include <cstdlib>
+#include <iostream>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/programs/completion.h"
 #include "zero/programs/written_output.h"
 
 namespace zero {
@@ -57,6 +59,11 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.description(broken(app.get_description(), line_columns));
   for (CLI::Option* option : app.get_options())
     option->description(broken(option->get_description(), line_columns - name_columns));
+  if (const auto shell = asked_completion(argc, argv)) {
+    if (speaks) std::cout << completion_of(app, *shell);
+    require_written_output();
+    return 0;
+  }
   app.allow_extras();  // reported below: CLI11 lists them in reverse
   try {
     app.parse(argc, argv);

@@ -9,9 +9,9 @@
 
 namespace zero {
 
-/// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help or
-/// version was requested (printed if `speaks`). Throws InputError that refers to --help if parsing
-/// fails. `key_hint`: for programs with --set (zero/programs/key_hint.h).
+/// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help, the version or a completion
+/// script (--completion SHELL alone) was requested (printed if `speaks`). Throws InputError that refers to --help if
+/// parsing fails. `key_hint`: for programs with --set (zero/programs/key_hint.h).
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
                                       bool speaks = true, const KeyHint& key_hint = {});
 

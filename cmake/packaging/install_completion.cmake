@@ -1,0 +1,13 @@
+# Runs at installation: asks `program` for its completion scripts and writes each where its shell looks for it.
+get_filename_component(name ${program} NAME)
+set(share $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share)
+foreach(place bash=bash-completion/completions/${name} zsh=zsh/site-functions/_${name} fish=fish/vendor_completions.d/${name}.fish)
+  string(REGEX MATCH "^([a-z]+)=(.*)$" matched ${place})
+  set(shell ${CMAKE_MATCH_1})
+  set(file ${share}/${CMAKE_MATCH_2})
+  execute_process(COMMAND ${program} --completion ${shell} OUTPUT_VARIABLE script RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${program} --completion ${shell} ended with ${status}")
+  endif()
+  file(WRITE ${file} "${script}")
+endforeach()

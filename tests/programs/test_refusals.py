@@ -99,6 +99,8 @@ CASES = [
     ("pattern_without_an_ending", files_in("d", "b.txt", "a.txt"), ['data.train="d/*"'], ['patterns are not expanded; list the files: ["d/a.txt", "d/b.txt"]']),
     ("pattern_of_training_files", None, ['data.train="*.bin"'], ['--set data.train="*.bin": does not exist, and patterns are not expanded; list the files: ["tokens.bin"]']),
     ("dump_into_nowhere", None, ["metrics.dump_first_step=none/a.safetensors"], ["none is no directory"]),
+    ("trace_backwards", None, ["metrics.trace_steps=[12, 10]"], ["--set metrics.trace_steps=[12, 10]", "the first of them not after the second"]),
+    ("trace_of_half_a_step", None, ["metrics.trace_steps=[1, 2.5]"], ["--set metrics.trace_steps=[1, 2.5]", "two steps, from 1"]),
     ("nul_in_a_path", None, ['data.train=["a\\u0000.bin"]'], ["NUL"]),
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
     ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "between 0 and 1e30"]),

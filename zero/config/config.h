@@ -152,6 +152,10 @@ struct MetricsConfig {
   bool tensorboard = false;       // event files in tb/
   std::string trackio;            // a project; empty: none
   std::string dump_first_step;    // a safetensors file; empty: none
+  bool step_parts = true;         // the parts of each step's time
+  // The first and the last step of a trace, whole numbers; 0: none.
+  double first_traced_step = 0, last_traced_step = 0;
+  bool traces(std::int64_t step) const { return double(step) >= first_traced_step && double(step) <= last_traced_step; }
   bool operator==(const MetricsConfig&) const = default;
 };
 

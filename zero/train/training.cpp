@@ -4,6 +4,7 @@
 #include "zero/train/observers/metrics_records.h"
 #include "zero/train/observers/nonfinite_steps.h"
 #include "zero/train/observers/progress_lines.h"
+#include "zero/train/observers/step_parts.h"
 #include "zero/train/observers/stops_on_request.h"
 #include "zero/train/observers/tensorboard_events.h"
 #include "zero/train/observers/trackio_rows.h"
@@ -25,6 +26,7 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   auto saving = std::make_unique<CheckpointSaving>(CheckpointSaving::Parts{
       config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
+  list(std::make_unique<StepParts>(config, loop_, engine, parts.data.training->micro_batches()));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
   list(std::make_unique<TensorBoardEvents>(config, loop_, parts.records));
   list(std::make_unique<TrackioRows>(config, loop_, parts.records));

@@ -1,4 +1,5 @@
-"""Runs zero_train and asks how its steps spend their time: figures of metrics.jsonl, the line at the end, traces. Nothing of it may change a result.
+"""Runs zero_train and asks how its steps spend their time: figures of metrics.jsonl, the line at the end, traces; and what its model
+says at validations. Nothing of it may change a result.
 
 usage: test_profile.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
@@ -6,17 +7,29 @@ import collections
 import json
 import os
 import shutil
+import subprocess
 
 import test_checkpoints
-from checks import PARTS, arguments, run_checks
+from checks import PARTS, arguments, environment, run_checks
 
 STEPS = ("--set", "training.steps=8", "--set", "training.global_batch_size=4")
 TRACE = (*STEPS, "--set", "metrics.trace_steps=[3, 5]")
 TRACKS = {"steps", "compute", "communication", "disk"}
 TRACK_OF = {"gathers": "communication", "sums": "communication", "ranks": "communication", "disk": "disk"}
+SAMPLES = ("--set", "metrics.samples=prompts.txt", "--set", "metrics.sample_tokens=6", "--set", "data.validation=[\"tokens.bin\"]",
+           "--set", "training.validation_interval=4", "--set", "training.precision=fp32", "--set", "model.vocab_size=32000",
+           "--set", "data.tokenizer=tokenizer", "--set", "lr_scheduler.type=constant", "--set", "checkpoint.interval=4", *STEPS)
+PROMPTS = ["In the beginning", "God said, Let there be"]
+TALK = [{"messages": [{"role": "user", "content": "Who made heaven?"}]}, {"messages": [{"role": "user", "content": "And light?"}, {"role": "assistant", "content": "It was made."}]}]
 
 
 class Place(test_checkpoints.Place):
+    def __init__(self, folder, bin, data):
+        super().__init__(folder, bin, data)
+        shutil.copytree(os.path.join(data, "tinyllama-chat"), self.path("tokenizer"))
+        self.write("prompts.txt", "".join(line + "\n" for line in PROMPTS))
+        self.write("talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK))
+
     def write(self, name, content):
         with open(self.path(name), "w") as file:
             file.write(content)
@@ -29,6 +42,10 @@ class Place(test_checkpoints.Place):
         code, said = self.run(*options, **more)
         assert code == 0, said
         return said
+
+    def preset(self):
+        """A model with room for the tokenizer's ids."""
+        self.config({**test_checkpoints.CONFIG, "model": {"preset": "llama-tiny"}})
 
     def traced(self, first, out="out"):
         with open(self.path(out, "trace", f"steps-{first}.json")) as file:
@@ -51,6 +68,8 @@ def expect_parts(place, ranks, some, out="out"):
         assert all(value >= 0 for value in parts(line).values()), line
         assert all(line["step_" + part] > 0 for part in some), (some, line)
         assert ("slowest_rank" in line) == (ranks > 1) and (ranks == 1 or line["slowest_rank"] in range(ranks)), line
+    if [line["step"] for line in lines] != list(range(1, len(lines) + 1)):
+        return lines
     took = lines[-1]["seconds"] - lines[0]["seconds"]
     inside = sum(line["step_seconds"] for line in lines[1:])
     assert 0.3 * took < inside <= took + 0.01, (inside, took)
@@ -142,8 +161,8 @@ def check_resumed_trace(place):
 
 def check_axes(place):
     fp32 = ("--set", "training.precision=fp32", "--set", "zero.stage=1")
-    for ranks, axes, some in ((2, ("parallel.pipeline=2",), ("ranks",)), (2, ("parallel.tensor=2",), ("gathers", "sums")),
-                              (4, ("parallel.pipeline=2", "parallel.tensor=2"), ("ranks", "sums")), (4, ("zero.stage=3", "zero.shard_degree=2"), ("gathers", "sums"))):
+    for ranks, axes, some in ((2, ("parallel.pipeline=2",), ("ranks",)), (2, ("parallel.tensor=2",), ("ranks",)),
+                              (4, ("parallel.pipeline=2", "parallel.tensor=2"), ("ranks",)), (4, ("zero.stage=3", "zero.shard_degree=2"), ("gathers",))):
         options = [word for axis in axes for word in ("--set", axis)]
         assert "bound by " in place.trains(*TRACE, *fp32, *options, ranks=ranks), axes
         expect_parts(place, ranks, ("products", "kernels", *some))
@@ -160,6 +179,56 @@ def check_trace_that_cannot_be_written(place):
     said = place.trains(*TRACE, *options, "--resume")
     assert said.count("the trace of steps cannot be written: ") == 1 and "training goes on without it" in said, said
     expect_parts(place, 2, ("products",))
+
+
+def continued_by_zero_generate(place, prompts, *options):
+    done = subprocess.run([place.bin + "/zero_generate", "out/model", "--prompts", prompts, "--max-new-tokens", "6", *options], cwd=place.folder,
+                          capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def without_step(line):
+    return {key: value for key, value in line.items() if key not in ("version", "step")}
+
+
+def check_samples(place):
+    place.preset()
+    place.trains(*SAMPLES, ranks=1)
+    samples = place.lines(name="samples.jsonl")
+    assert [(line["step"], line["prompt"]) for line in samples] == [(step, prompt) for step in (4, 8) for prompt in PROMPTS], samples
+    assert all(0 < len(line["ids"]) <= 6 and isinstance(line["text"], str) for line in samples), samples
+    assert [without_step(line) for line in samples[2:]] == continued_by_zero_generate(place, "prompts.txt"), samples
+    # nothing of it in the model
+    place.trains(*SAMPLES, "--set", "metrics.samples=", ranks=1, out="without")
+    assert not os.path.exists(place.path("without/samples.jsonl"))
+    place.expect_same("without", "out")
+    # any layout says the same
+    for ranks, axis in ((2, "zero.stage=3"), (2, "parallel.tensor=2"), (2, "zero.stage=0")):
+        place.trains(*SAMPLES, "--set", axis, ranks=ranks, out="other")
+        assert place.lines("other", "samples.jsonl") == samples, (axis, place.lines("other", "samples.jsonl"), samples)
+        shutil.rmtree(place.path("other"))
+
+
+def check_resumed_samples(place):
+    place.preset()
+    place.trains(*SAMPLES, out="whole")
+    place.trains(*SAMPLES, "--set", "training.steps=4")
+    shutil.rmtree(place.path("out/model"))
+    with open(place.path("out/samples.jsonl"), "a") as file:      # of steps that the checkpoint does not have
+        file.write('{"version": 1, "step": 5, "prompt": "later"}\n')
+    place.trains(*SAMPLES, "--resume")
+    assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
+    place.trains(*SAMPLES, "--overwrite")
+    assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
+
+
+def check_chats(place):
+    place.preset()
+    place.trains(*SAMPLES, "--set", "metrics.samples=talk.jsonl", "--set", "data.chat_template=zephyr", "--set", "zero.stage=3")
+    samples = place.lines(name="samples.jsonl")
+    assert [without_step(line) for line in samples[2:]] == continued_by_zero_generate(place, "talk.jsonl", "--chat-template", "zephyr"), samples
+    assert samples[1]["reference"] == "It was made.", samples
 
 
 if __name__ == "__main__":

@@ -442,6 +442,11 @@ std::vector<ConfigKey> keys_after_optimizer() {
        step_range(),
        "On CPUs, the first and the last step of a trace of all ranks, in trace/ of the output directory, for "
        "ui.perfetto.dev. [0, 0]: none."},
+      {"metrics", "samples", at<&C::metrics, &MetricsConfig::samples>, anything(),
+       "A file of prompts: at each validation the model continues each of them greedily, into samples.jsonl. A .txt "
+       "file has one prompt per line, a .jsonl file one conversation, which the chat template writes."},
+      {"metrics", "sample_tokens", at<&C::metrics, &MetricsConfig::sample_tokens>, between(1, 1'000'000),
+       "New tokens for each prompt of samples, at most."},
   };
 }
 

@@ -4,6 +4,7 @@
 #include "zero/train/observers/metrics_records.h"
 #include "zero/train/observers/nonfinite_steps.h"
 #include "zero/train/observers/progress_lines.h"
+#include "zero/train/observers/samples.h"
 #include "zero/train/observers/step_parts.h"
 #include "zero/train/observers/stops_on_request.h"
 #include "zero/train/observers/tensorboard_events.h"
@@ -33,8 +34,9 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   list(std::make_unique<ProgressLines>(parts.records));
   // At a boundary a run is saved, validated, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));
+  Samples* samples = parts.samples ? &list(std::make_unique<Samples>(config, loop_, engine, *parts.samples)) : nullptr;
   list(std::make_unique<Validation>(
-      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock}));
+      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock, samples}));
   list(std::make_unique<NonfiniteSteps>(
       NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
   list(std::make_unique<StopsOnRequest>(

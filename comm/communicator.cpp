@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/rank0_scope.h"
@@ -79,6 +80,48 @@ void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& ten
 /// variable.
 using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
+constexpr std::int64_t little = 4096;  // bytes: a call with less is a meeting of ranks
+
+/// Bytes that reach this rank in a call of `size` ranks.
+std::int64_t incoming_bytes(const CallRecord& call, int size) {
+  const std::int64_t bytes = call.numel * std::int64_t(c10::elementSize(call.type));
+  const std::int64_t others = bytes / size * (size - 1);
+  switch (call.kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+      return others;
+    case CollectiveKind::all_reduce:
+      return 2 * others;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::recv:
+      return bytes;
+    default:
+      return 0;
+  }
+}
+
+Activity activity_of(const CallRecord& call, std::int64_t bytes) {
+  switch (call.kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::broadcast:
+      return bytes < little ? Activity::ranks : Activity::gathers;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_reduce:
+      return bytes < little ? Activity::ranks : Activity::sums;
+    default:
+      return Activity::ranks;
+  }
+}
+
+/// A group of one rank copies in memory.
+Doing doing(const CallRecord& call, int size) {
+  if (size == 1) return {Activity::kernels};
+  const std::int64_t bytes = incoming_bytes(call, size);
+  return {activity_of(call, bytes), name_of(call.kind), name_of(call.tag.phase), call.tag.unit, bytes};
+}
+
 }  // namespace
 
 CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::ScalarType type, CallTag tag, int peer) {
@@ -107,7 +150,9 @@ void Communicator::all_gather_into(const at::Tensor& full, const at::Tensor& sha
   ZERO_CHECK(overlap_of(shard, full, rank_) != Overlap::other,
              "all_gather: the shard overlaps full outside its own slice");
   const InvisibleToAutograd guard;
-  do_all_gather(full, shard, record(CollectiveKind::all_gather, full.numel(), full.scalar_type(), tag));
+  const CallRecord call = record(CollectiveKind::all_gather, full.numel(), full.scalar_type(), tag);
+  const ActivityScope scope(doing(call, size_));
+  do_all_gather(full, shard, call);
 }
 
 void Communicator::reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, CallTag tag) {
@@ -120,8 +165,9 @@ void Communicator::reduce_scatter(const at::Tensor& shard, const at::Tensor& ful
              "reduce_scatter: the shard overlaps full outside its own slice, or accumulates onto it");
   options = checked(options, full.scalar_type(), shard.scalar_type(), "reduce_scatter");
   const InvisibleToAutograd guard;
-  do_reduce_scatter(shard, full, options,
-                    record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag));
+  const CallRecord call = record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag);
+  const ActivityScope scope(doing(call, size_));
+  do_reduce_scatter(shard, full, options, call);
 }
 
 void Communicator::all_reduce(const at::Tensor& tensor, ReduceOptions options, CallTag tag) {
@@ -129,14 +175,18 @@ void Communicator::all_reduce(const at::Tensor& tensor, ReduceOptions options, C
   ZERO_CHECK(!options.accumulate, "all_reduce: accumulate is for reduce_scatter");
   options = checked(options, tensor.scalar_type(), tensor.scalar_type(), "all_reduce");
   const InvisibleToAutograd guard;
-  do_all_reduce(tensor, options, record(CollectiveKind::all_reduce, tensor.numel(), tensor.scalar_type(), tag));
+  const CallRecord call = record(CollectiveKind::all_reduce, tensor.numel(), tensor.scalar_type(), tag);
+  const ActivityScope scope(doing(call, size_));
+  do_all_reduce(tensor, options, call);
 }
 
 void Communicator::broadcast(const at::Tensor& tensor, int root, CallTag tag) {
   check_plain(tensor, "broadcast", "tensor");
   ZERO_CHECK(root >= 0 && root < size_, text("broadcast: root ", root, " of ", size_, " ranks"));
   const InvisibleToAutograd guard;
-  do_broadcast(tensor, root, record(CollectiveKind::broadcast, tensor.numel(), tensor.scalar_type(), tag, root));
+  const CallRecord call = record(CollectiveKind::broadcast, tensor.numel(), tensor.scalar_type(), tag, root);
+  const ActivityScope scope(doing(call, size_));
+  do_broadcast(tensor, root, call);
 }
 
 void Communicator::all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
@@ -150,14 +200,18 @@ void Communicator::all_to_all(const at::Tensor& out, const std::vector<std::int6
              text("all_to_all: rank ", rank_, " sends itself ", in_counts[rank_], " and expects ", out_counts[rank_]));
   ZERO_CHECK(overlap_of(in, out, rank_) == Overlap::none, "all_to_all: in and out overlap");
   const InvisibleToAutograd guard;
-  do_all_to_all(out, out_counts, in, in_counts, record(CollectiveKind::all_to_all, in.numel(), in.scalar_type(), tag));
+  const CallRecord call = record(CollectiveKind::all_to_all, in.numel(), in.scalar_type(), tag);
+  const ActivityScope scope(doing(call, size_));
+  do_all_to_all(out, out_counts, in, in_counts, call);
 }
 
 void Communicator::send(const at::Tensor& tensor, int to, CallTag tag) {
   check_plain(tensor, "send", "tensor");
   ZERO_CHECK(to >= 0 && to < size_ && to != rank_, text("send: to rank ", to, " of ", size_, " by rank ", rank_));
   const InvisibleToAutograd guard;
-  do_send(tensor, to, record(CollectiveKind::send, tensor.numel(), tensor.scalar_type(), tag, to));
+  const CallRecord call = record(CollectiveKind::send, tensor.numel(), tensor.scalar_type(), tag, to);
+  const ActivityScope scope(doing(call, size_));
+  do_send(tensor, to, call);
 }
 
 void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
@@ -165,12 +219,22 @@ void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
   ZERO_CHECK(from >= 0 && from < size_ && from != rank_,
              text("recv: from rank ", from, " of ", size_, " by rank ", rank_));
   const InvisibleToAutograd guard;
-  do_recv(tensor, from, record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from));
+  const CallRecord call = record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from);
+  const ActivityScope scope(doing(call, size_));
+  do_recv(tensor, from, call);
 }
 
-void Communicator::settle(CallTag tag) { do_settle(record(CollectiveKind::settle, 0, at::kByte, tag)); }
+void Communicator::settle(CallTag tag) {
+  const CallRecord call = record(CollectiveKind::settle, 0, at::kByte, tag);
+  const ActivityScope scope(doing(call, size_));
+  do_settle(call);
+}
 
-void Communicator::barrier(CallTag tag) { do_barrier(record(CollectiveKind::barrier, 0, at::kByte, tag)); }
+void Communicator::barrier(CallTag tag) {
+  const CallRecord call = record(CollectiveKind::barrier, 0, at::kByte, tag);
+  const ActivityScope scope(doing(call, size_));
+  do_barrier(call);
+}
 
 std::unique_ptr<Communicator> Communicator::split(const std::vector<int>& ranks) {
   const std::set<int> apart(ranks.begin(), ranks.end());

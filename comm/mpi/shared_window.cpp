@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -72,9 +73,17 @@ std::byte* SharedWindow::open() {
 
 void SharedWindow::post() { state_of(rank_).posted.raise(write_round_); }
 
+// In a call's later rounds, the ranks are all there and copy.
 void SharedWindow::await(int r) {
+  if (!compared_[r] && !state_of(r).posted.reached(read_round_)) return await_arrival(r);
   if (!state_of(r).posted.wait(read_round_, limits_, deadline_, state_of(r).ended)) give_up(true, read_round_);
   if (!compared_[r]) compare(r);
+}
+
+void SharedWindow::await_arrival(int r) {
+  const ActivityScope scope(Activity::ranks);
+  if (!state_of(r).posted.wait(read_round_, limits_, deadline_, state_of(r).ended)) give_up(true, read_round_);
+  compare(r);
 }
 
 void SharedWindow::await_all() {

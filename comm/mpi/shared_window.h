@@ -72,6 +72,7 @@ class SharedWindow {
 
   RankState& state_of(int r) const;
   std::byte* slot(int r, std::uint32_t round) const;
+  void await_arrival(int r);
   void compare(int r);
   bool has_ended(int r) const { return state_of(r).ended.load(std::memory_order_acquire) != 0; }
   [[noreturn]] void give_up(bool posted, std::uint32_t round);

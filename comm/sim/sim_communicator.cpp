@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/part_offsets.h"
@@ -163,6 +164,7 @@ class SimCommunicator final : public Communicator {
   /// deadline.
   template <class Done>
   void wait(Lock& lock, const CallRecord& call, const std::vector<int>& needed, Done done) {
+    const ActivityScope scope(Activity::ranks);
     SimRank& self = world_->ranks[world_rank()];
     self.waiting = true;
     const auto until = std::chrono::steady_clock::now() + world_->options.deadline;

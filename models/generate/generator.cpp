@@ -11,6 +11,10 @@
 
 namespace zero {
 
+at::Tensor last_column_logits(Unit& head, const at::Tensor& x_BTD, const ForwardContext& context) {
+  return logits_of(head, x_BTD.narrow(1, x_BTD.size(1) - 1, 1), context).select(1, 0);
+}
+
 /// The state of every row of the growing batch.
 struct Generator::Rows {
   std::vector<Ids> ids;  // prompt and new tokens
@@ -23,25 +27,35 @@ struct Generator::Rows {
   }
 };
 
+Generator::Generator(Model& model) : config_(model.config), model_(&model) {
+  last_logits_ = [&model](const ForwardContext& context) {
+    at::Tensor x_BTD;
+    for (std::size_t i = 0; i + 1 < model.units.size(); ++i) x_BTD = model.units[i]->forward(x_BTD, context);
+    return last_column_logits(*model.units.back(), x_BTD, context);
+  };
+}
+
+Generator::Generator(const ModelConfig& config, LastLogits last_logits)
+    : config_(config), last_logits_(std::move(last_logits)) {}
+
 /// Which frequencies the model's ropes use for a sequence of `tokens` ("longrope"), one bit per rope. If a rope
 /// switches to other frequencies, the sequence's keys are computed again.
 int Generator::stretch_of(std::size_t tokens) const {
-  const ModelConfig& config = model_.config;
   const auto length = static_cast<std::int64_t>(tokens);
-  return 2 * is_beyond_old_context(config.rope_scaling, length) +
-         is_beyond_old_context(config.local_rope_scaling, length);
+  return 2 * is_beyond_old_context(config_.rope_scaling, length) +
+         is_beyond_old_context(config_.local_rope_scaling, length);
 }
 
 void Generator::check(const std::vector<Ids>& prompts) const {
-  const std::int64_t context = model_.config.max_position_embeddings;
+  const std::int64_t context = config_.max_position_embeddings;
   for (const Ids& prompt : prompts) {
     if (prompt.empty()) throw InputError("a prompt must have at least one token");
     if (static_cast<std::int64_t>(prompt.size()) > context)
       throw InputError(text("the prompt has ", prompt.size(), " tokens; the model's context is ", context));
     for (const std::int32_t id : prompt)
-      if (id < 0 || id >= model_.config.vocab_size)
+      if (id < 0 || id >= config_.vocab_size)
         throw InputError(text("token id ", id, " of the prompt is outside the model's vocabulary of ",
-                              model_.config.vocab_size, "; do model and tokenizer belong together?"));
+                              config_.vocab_size, "; do model and tokenizer belong together?"));
   }
 }
 
@@ -66,7 +80,7 @@ std::vector<Generator::Ids> Generator::generate(const std::vector<Ids>& prompts,
       rows.made[row].push_back(id);
       if (on_token) on_token(static_cast<std::int64_t>(row), id);
       rows.ended[row] = std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end() ||
-                        static_cast<std::int64_t>(rows.ids[row].size()) >= model_.config.max_position_embeddings;
+                        static_cast<std::int64_t>(rows.ids[row].size()) >= config_.max_position_embeddings;
     }
     if (rows.all_ended() || made == options.max_new_tokens) return rows.made;
     logits_BV = step(rows);
@@ -76,10 +90,7 @@ std::vector<Generator::Ids> Generator::generate(const std::vector<Ids>& prompts,
 /// [B, vocabulary] in fp32: the logits after the batch's last column.
 at::Tensor Generator::last_logits(const Batch& batch) {
   const ForwardContext context{.batch = &batch, .cache = cache_.get()};
-  at::Tensor x_BTD;
-  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
-  const at::Tensor last_B1D = x_BTD.narrow(1, x_BTD.size(1) - 1, 1);
-  return logits_of(*model_.units.back(), last_B1D, context).select(1, 0).to(at::kCPU, at::kFloat);
+  return last_logits_(context).to(at::kCPU, at::kFloat);
 }
 
 /// Runs all prompts at once, padded on the left, so that all rows append to the same column.
@@ -96,14 +107,14 @@ at::Tensor Generator::begin(const std::vector<Ids>& prompts) {
     batch.documents[row].narrow(0, shape[1] - n, n).zero_();
   }
   cached_.clear();
-  cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, shape[1] + model_.config.max_position_embeddings);
+  cache_ = std::make_unique<KvCache>(config_.num_hidden_layers, shape[1] + config_.max_position_embeddings);
   return last_logits(batch);
 }
 
 at::Tensor Generator::begin_one(const Ids& prompt) {
   if (!cache_ || cached_.empty() || stretch_of(cached_.size()) != stretch_of(prompt.size())) {
     cached_.clear();
-    cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, model_.config.max_position_embeddings);
+    cache_ = std::make_unique<KvCache>(config_.num_hidden_layers, config_.max_position_embeddings);
   }
   // always compute the last token: its logits are needed
   const auto common =
@@ -140,8 +151,8 @@ at::Tensor Generator::logits(const Ids& ids) {
   const Batch batch{at::tensor(at::ArrayRef<int>(ids), at::kLong).unsqueeze(0), {}, {}, {}};
   const ForwardContext context{.batch = &batch};
   at::Tensor x_BTD;
-  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
-  return logits_of(*model_.units.back(), x_BTD, context);
+  for (std::size_t i = 0; i + 1 < model_->units.size(); ++i) x_BTD = model_->units[i]->forward(x_BTD, context);
+  return logits_of(*model_->units.back(), x_BTD, context);
 }
 
 }  // namespace zero

@@ -10,6 +10,7 @@
 #include "models/generate/sampler.h"
 #include "models/model.h"
 #include "models/ops/kv_cache.h"
+#include "models/unit.h"
 
 namespace zero {
 
@@ -19,14 +20,22 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
 };
 
+/// [B, vocabulary]: the logits after the last column of the head's input [B, T, hidden].
+at::Tensor last_column_logits(Unit& head, const at::Tensor& x_BTD, const ForwardContext& context);
+
 class Generator {
  public:
   using Ids = std::vector<std::int32_t>;
   /// Called for every new token as soon as it is known.
   using OnToken = std::function<void(std::int64_t row, std::int32_t id)>;
 
+  /// Runs the chain of units, and returns [B, vocabulary]: the logits after the batch's last column.
+  using LastLogits = std::function<at::Tensor(const ForwardContext&)>;
+
   /// `model` must outlive the generator. Call hold_parameters() and fill the parameters first.
-  explicit Generator(Model& model) : model_(model) {}
+  explicit Generator(Model& model);
+  /// A model whose units others run, such as ranks that share its weights. `config` must outlive the generator.
+  Generator(const ModelConfig& config, LastLogits last_logits);
 
   /// Returns the new tokens for every prompt, without the prompt. Rows end at a stop id, after max_new_tokens, or when
   /// the context is full. Rows do not influence one another. Throws InputError for an empty prompt, an id outside the
@@ -35,7 +44,7 @@ class Generator {
   std::vector<Ids> generate(const std::vector<Ids>& prompts, const GenerateOptions& options,
                             const OnToken& on_token = {});
 
-  /// Returns logits [1, T, vocabulary] in fp32 for all T ids at once.
+  /// Returns logits [1, T, vocabulary] in fp32 for all T ids at once. The generator has a Model.
   at::Tensor logits(const Ids& ids);
 
  private:
@@ -47,7 +56,9 @@ class Generator {
   at::Tensor begin_one(const Ids& prompt);
   at::Tensor step(const Rows& rows);
 
-  Model& model_;
+  const ModelConfig& config_;
+  Model* model_ = nullptr;
+  LastLogits last_logits_;
   std::unique_ptr<KvCache> cache_;
   Ids cached_;  // the tokens in the cache; empty if the cache holds several rows
 };

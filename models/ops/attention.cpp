@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "base/activity_clock.h"
 #include "models/ops/attention_function.h"
 #include "models/ops/backends.h"
 #include "models/ops/kv_cache.h"
@@ -46,6 +47,7 @@ class UndividedAttention : public torch::autograd::Function<UndividedAttention> 
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    const ActivityScope scope(Activity::attention);
     const at::AutoGradMode with_grad(true);
     const variable_list saved = context->get_saved_variables();
     variable_list wanted;
@@ -144,6 +146,7 @@ at::Tensor meta::attention(const at::Tensor& qkv, const AttentionShape& shape, c
 
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
                             const CacheLayer& place) {
+  const ActivityScope scope(Activity::attention);
   KvCache& cache = place.cache;
   const std::int64_t T = qkv.size(1);
   const at::Tensor positions =

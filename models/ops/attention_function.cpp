@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/activity_clock.h"
 #include "models/ops/backends.h"
 #include "models/ops/kernels/attention_kernels.h"
 #include "models/ops/row_dispatch.h"
@@ -118,6 +119,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     refuse_second_derivative("zero::attention");
+    const ActivityScope scope(Activity::attention);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
     const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),

@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "models/ops/checks.h"
 #include "models/ops/cross_entropy.h"
@@ -187,11 +188,13 @@ std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row
 }
 
 void add_product_(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  const ActivityScope products(Activity::products);
   static const auto op = operation<signature::add_product_>("zero::add_product_");
   op.call(sum, a, b);
 }
 
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  const ActivityScope products(Activity::products);
   static const auto op = operation<signature::matrix_product_into>("zero::matrix_product_into");
   op.call(out, a, b, add);
 }
@@ -199,12 +202,14 @@ void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor&
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual,
                           const at::Tensor& bias) {
   if (!residual.defined() && !bias.defined()) return matrix_product(a, b);
+  const ActivityScope products(Activity::products);
   static const auto op = operation<signature::matrix_product>("zero::matrix_product");
   return op.call(a, b, if_defined(residual), if_defined(bias));
 }
 
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
+  const ActivityScope scope(Activity::attention);
   static const auto rows = operation<signature::table_rows>("zero::table_rows");
   static const auto op = operation<signature::attention_operation>("zero::attention");
   const std::int64_t length = rows.call(qkv, if_defined(batch.positions));

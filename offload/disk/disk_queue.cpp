@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -27,6 +28,7 @@ DiskQueue::Ticket DiskQueue::start(bool write, const DiskFile& file, std::int64_
   ZERO_CHECK(offset % DiskFile::block == 0 && bytes % DiskFile::block == 0 && bytes > 0 &&
                  offset + static_cast<std::int64_t>(bytes) <= file.bytes(),
              text("transfer of ", bytes, " bytes at ", offset, " of ", file.path()));
+  const ActivityScope scope({Activity::disk, write ? "write" : "read", nullptr, -1, std::int64_t(bytes)});
   const Ticket ticket = next_++;
   const Pending& pending =
       pending_.emplace(ticket, Pending{{write, file.descriptor(), data, bytes, offset, block}, file.path(), {}, false})
@@ -72,6 +74,7 @@ void DiskQueue::take_completion() {
 }
 
 void DiskQueue::wait(Ticket ticket) {
+  const ActivityScope scope(Activity::disk);
   const auto found = pending_.find(ticket);
   ZERO_CHECK(found != pending_.end(), "waiting for a transfer that is none");
   while (!found->second.done) take_completion();

@@ -13,7 +13,9 @@ import traceback
 
 
 # Of a line of metrics.jsonl: what no two runs share.
-UNLIKE = ("seconds", "tokens_per_second", "peak_bytes", "time", "host_available_bytes", "host_used_bytes", "load_average")
+PARTS = ("products", "attention", "kernels", "gathers", "sums", "disk", "data", "ranks", "other")
+UNLIKE = ("seconds", "tokens_per_second", "peak_bytes", "time", "host_available_bytes", "host_used_bytes", "load_average", "step_seconds", "slowest_rank",
+          *("step_" + part for part in PARTS), *("slowest_" + part for part in PARTS))
 
 
 def mpirun(ranks):

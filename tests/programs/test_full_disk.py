@@ -162,6 +162,19 @@ def check_records_wait_for_room(place, disk):
     test_records.expect_records(place, "disk/out", 300, place.path("disk/trackio/project.db"))
 
 
+def check_trace_is_given_up(place, disk):
+    """A trace that outgrows its disk costs one warning, and leaves no part of a file."""
+    options = ("--set", "training.steps=8", "--set", "checkpoint.interval=1")
+    code, said = place.run(*options, "--set", "training.steps=1")
+    assert code == 0, said
+    shutil.rmtree(place.path("out/model"))
+    os.symlink(place.path("disk"), place.path("out/trace"))
+    fill(place.path("disk"), 16 << 10)
+    code, said = place.run(*options, "--set", "metrics.trace_steps=[2, 8]", "--resume")
+    assert code == 0 and said.count("the trace of steps cannot be written: ") == 1 and "No space left" in said, (code, said)
+    assert os.listdir(place.path("disk")) == ["filler"] and len(place.metrics()) == 8, (os.listdir(place.path("disk")), said)
+
+
 def check_fills_before_a_checkpoint(place, disk):
     """Checkpoints are given up, with a message each; the run goes on, and what it trained is saved."""
     code, said = place.run(*STEPS, out="reference")

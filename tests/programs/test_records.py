@@ -61,6 +61,8 @@ def lines_of(place, out="out"):
 def tagged(line):
     """The figures of a line as dashboards have them."""
     def tag(name):
+        if name.startswith(("step_", "slowest_")):
+            return "time/" + name
         return "validation/loss" if name == "validation_loss" else ("system/" if name in SYSTEM else "train/") + name
     return {tag(name): value for name, value in line.items() if name not in ("version", "step", "time")}
 

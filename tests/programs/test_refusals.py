@@ -71,6 +71,25 @@ def larger_tokenizer(of_model=None):
     return act
 
 
+VALIDATED = ("data.validation=tokens.bin", "training.validation_interval=1")
+
+
+def samples(content, name="p.txt"):
+    """Prompts, and a tokenizer for a model with room for its ids."""
+    def act(place):
+        os.mkdir(place.path("tokenizer"))
+        shutil.copy(os.path.join(place.data, "tinyllama-chat/tokenizer.model"), place.path("tokenizer"))
+        place.config(CONFIG | {"data": {"train": ["tokens.bin"], "tokenizer": "tokenizer"}, "model": {"preset": "llama-tiny", "vocab_size": 32000}})
+        with open(place.path(name), "w") as file:
+            file.write(content)
+    return act
+
+
+def prompt_file(place):
+    with open(place.path("p.txt"), "w") as file:
+        file.write("God said\n")
+
+
 CASES = [
     ("no_config", remove("config.toml"), [], ["config.toml"]),
     ("broken_toml", text("[job\n"), [], ["config.toml:1", "TOML"]),
@@ -99,6 +118,17 @@ CASES = [
     ("pattern_without_an_ending", files_in("d", "b.txt", "a.txt"), ['data.train="d/*"'], ['patterns are not expanded; list the files: ["d/a.txt", "d/b.txt"]']),
     ("pattern_of_training_files", None, ['data.train="*.bin"'], ['--set data.train="*.bin": does not exist, and patterns are not expanded; list the files: ["tokens.bin"]']),
     ("dump_into_nowhere", None, ["metrics.dump_first_step=none/a.safetensors"], ["none is no directory"]),
+    ("trace_backwards", None, ["metrics.trace_steps=[12, 10]"], ["--set metrics.trace_steps=[12, 10]", "the first of them not after the second"]),
+    ("trace_of_half_a_step", None, ["metrics.trace_steps=[1, 2.5]"], ["--set metrics.trace_steps=[1, 2.5]", "two steps, from 1"]),
+    ("samples_without_validation", prompt_file, ["metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "needs [data] validation and [training] validation_interval"]),
+    ("samples_from_nowhere", None, [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "does not exist"]),
+    ("samples_without_a_tokenizer", prompt_file, [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt: needs a tokenizer", "data.tokenizer"]),
+    ("samples_of_a_pipeline", prompt_file, [*VALIDATED, "metrics.samples=p.txt", "parallel.pipeline=2"], ["--set metrics.samples=p.txt", "pipeline = 2", "zero_generate"]),
+    ("samples_of_divided_rows", prompt_file, [*VALIDATED, "metrics.samples=p.txt", "parallel.context=2"], ["--set metrics.samples=p.txt", "context = 2", "zero_generate"]),
+    ("samples_without_a_prompt", samples(""), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "holds no prompt"]),
+    ("samples_with_a_blank_line", samples("a\n\n"), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "p.txt:2: is blank"]),
+    ("sample_beyond_the_context", samples(3000 * "God "), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "p.txt:1", "context of", "shorten it"]),
+    ("samples_without_a_template", samples("{}", "p.jsonl"), [*VALIDATED, "metrics.samples=p.jsonl"], ["--set metrics.samples=p.jsonl", "chat template"]),
     ("nul_in_a_path", None, ['data.train=["a\\u0000.bin"]'], ["NUL"]),
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
     ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "between 0 and 1e30"]),

@@ -152,6 +152,12 @@ struct MetricsConfig {
   bool tensorboard = false;       // event files in tb/
   std::string trackio;            // a project; empty: none
   std::string dump_first_step;    // a safetensors file; empty: none
+  bool step_parts = true;         // the parts of each step's time
+  // The first and the last step of a trace, whole numbers; 0: none.
+  double first_traced_step = 0, last_traced_step = 0;
+  std::string samples;              // a file of prompts that validations continue; empty: none
+  std::int64_t sample_tokens = 64;  // new tokens for each, at most
+  bool traces(std::int64_t step) const { return double(step) >= first_traced_step && double(step) <= last_traced_step; }
   bool operator==(const MetricsConfig&) const = default;
 };
 

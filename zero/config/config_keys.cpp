@@ -75,6 +75,14 @@ Rule no_empty_name() {
           }};
 }
 
+Rule step_range() {
+  return {"two steps, from 1, the first of them not after the second; [0, 0]: none", [](const Value& value) {
+            const auto [first, last] = std::get<std::array<double, 2>>(value);
+            const bool whole = first == std::floor(first) && last == std::floor(last);
+            return whole && first <= last && last <= double(most_steps) && (first >= 1 || (first == 0 && last == 0));
+          }};
+}
+
 Rule time_span() {
   return {"empty, or a time such as \"90:00\" (minutes and seconds), \"12:00:00\" or \"2-12:00:00\" (days first)",
           [](const Value& value) {
@@ -426,6 +434,21 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"metrics", "dump_first_step", at<&C::metrics, &MetricsConfig::dump_first_step>, anything(),
        "A safetensors file for the results of step 1, in fp32: \"logits\" [global batch, longest row, vocab] in the "
        "order of rows, with shorter rows padded by zeros; \"loss\" []; and \"grad.NAME\" before clipping."},
+      {"metrics", "step_parts", at<&C::metrics, &MetricsConfig::step_parts>, anything(),
+       "On CPUs, metrics.jsonl says how each step spends its time: matrix products, attention, collectives, waiting. A "
+       "line at the end of the run says what binds it (docs/profile.md)."},
+      {"metrics", "trace_steps",
+       [](C& config) -> Field {
+         return NumberPair{&config.metrics.first_traced_step, &config.metrics.last_traced_step};
+       },
+       step_range(),
+       "On CPUs, the first and the last step of a trace of all ranks, in trace/ of the output directory, for "
+       "ui.perfetto.dev. [0, 0]: none."},
+      {"metrics", "samples", at<&C::metrics, &MetricsConfig::samples>, anything(),
+       "A file of prompts: at each validation the model continues each of them greedily, into samples.jsonl. A .txt "
+       "file has one prompt per line, a .jsonl file one conversation, which the chat template writes."},
+      {"metrics", "sample_tokens", at<&C::metrics, &MetricsConfig::sample_tokens>, between(1, 1'000'000),
+       "New tokens for each prompt of samples, at most."},
   };
 }
 

@@ -141,12 +141,26 @@ void check_lora(const Config& config) {
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }
 
+void check_samples(const Config& config) {
+  if (config.metrics.samples.empty()) return;
+  if (config.data.validation.empty() || config.training.validation_interval == 0)
+    refuse(config, "metrics.samples",
+           "is continued at each validation: needs [data] validation and [training] validation_interval");
+  for (const auto& [ranks, axis] :
+       {std::pair(config.parallel.pipeline, "pipeline"), std::pair(config.parallel.context, "context")})
+    if (ranks > 1)
+      refuse(config, "metrics.samples",
+             text("cannot be continued with [parallel] ", axis, " = ", ranks,
+                  ", which divides what generation needs in one place: leave it out, and try checkpoints with "
+                  "zero_generate"));
+}
+
 }  // namespace
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
   for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles,
-                           check_lora, check_reproducible})
+                           check_lora, check_reproducible, check_samples})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

@@ -174,6 +174,7 @@ void check_files(const Config& config, FileNeed wanted) {
   if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
   if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
     check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
+  check(need_file, "metrics.samples", config.metrics.samples);
   check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
   mistakes.tell();
 }

@@ -36,6 +36,7 @@ std::vector<ReadPath> read_paths_of(const Config& config) {
   if (!ChatTemplate::is_known(config.data.chat_template)) add("data.chat_template", config.data.chat_template);
   for (const std::string& file : config.data.train) add("data.train", file);
   for (const std::string& file : config.data.validation) add("data.validation", file);
+  add("metrics.samples", config.metrics.samples);
   return reads;
 }
 

@@ -2,10 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "base/activity_clock.h"
+
 namespace zero {
 
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale, const ContextOf& context_of,
                                 std::vector<at::Tensor>* each, LossFigures* figures) {
+  const ActivityScope scope(Activity::kernels);
   const bool in_order = engine.options().sums_in_order;
   if (Pipeline* pipeline = engine.pipeline()) {
     Pipeline::Result result = pipeline->accumulate(micro_batches, scale, context_of);

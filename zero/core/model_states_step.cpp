@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/activity_clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
@@ -223,6 +224,7 @@ PendingStepResult ModelStates::result_on_device(const at::Tensor& losses) {
 
 // All ranks run the same passes, whatever they hold.
 PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
+  const ActivityScope scope(Activity::kernels);
   const at::NoGradGuard no_grad;
   groups_.end_passes();
   mesh_.ranks().failures().check();

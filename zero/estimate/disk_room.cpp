@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 // Upper bounds in bytes of a logged step in each record, and of what SQLite holds besides.
 constexpr std::int64_t metrics_line = 640, event_record = 1024, database_row = 1536, database_log = 8 << 20;
+constexpr std::int64_t parts_of_a_step = 1024;  // in each of these records
 constexpr std::int64_t unknown_steps = 10'000;
 constexpr long tmpfs_magic = 0x01021994;
 
@@ -81,7 +82,9 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
     need.checkpoints =
         std::int64_t(std::min((double(config.checkpoint.keep) + 1) * double(plan.checkpoint), std::ldexp(1.0, 62)));
   const bool tensorboard = config.metrics.tensorboard, trackio = !config.metrics.trackio.empty();
-  const std::int64_t step = metrics_line + (tensorboard ? event_record : 0) + (trackio ? database_row : 0);
+  const std::int64_t records = 1 + (tensorboard ? 1 : 0) + (trackio ? 1 : 0);
+  const std::int64_t step = metrics_line + (tensorboard ? event_record : 0) + (trackio ? database_row : 0) +
+                            (config.metrics.step_parts ? records * parts_of_a_step : 0);
   need.records = steps.value_or(unknown_steps) / std::max<std::int64_t>(1, config.metrics.log_interval) * step +
                  64 * 1024 + (trackio ? database_log : 0);
   return need;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* traces[] = {"metrics.jsonl", "config.toml", "checkpoints", "model", "adapter"};
+constexpr const char* traces[] = {"metrics.jsonl", "samples.jsonl", "config.toml", "checkpoints", "model", "adapter"};
 constexpr const char* results[] = {"model", "adapter"};
 
 std::string place(const std::string& path, const char* trace) { return (fs::path(path) / trace).string(); }
@@ -98,7 +98,8 @@ void clear(const std::string& path, FileCalls& calls) {
   clear_checkpoints(place(path, "checkpoints"), calls);
   clear_folder(place(path, "tb"), event_file_time, calls);
   clear_folder(place(path, "trackio"), is_database_file, calls);
-  for (const char* file : {"metrics.jsonl", "config.toml"}) remove_file(place(path, file), calls);
+  clear_folder(place(path, "trace"), is_trace_file, calls);
+  for (const char* file : {"metrics.jsonl", "samples.jsonl", "config.toml"}) remove_file(place(path, file), calls);
 }
 
 void begin_run(const std::string& path, FormerRun former, const std::string& resolved_config, const std::string& id,
@@ -108,6 +109,7 @@ void begin_run(const std::string& path, FormerRun former, const std::string& res
     if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls) ||
         is_empty_but_for_unpublished(folder, calls))
       clear_unpublished(folder, calls);
+  if (kind_of(path, "trace", calls) == FileFacts::Kind::directory) clear_unpublished(place(path, "trace"), calls);
   if (former == FormerRun::overwritten) clear(path, calls);
   if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which shows that there is a run
   NewFile config(place(path, "config.toml"), calls);

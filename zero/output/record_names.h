@@ -13,6 +13,10 @@ std::string event_file_name(std::int64_t time, const std::string& host);
 /// The time in such a name; none for another name.
 std::optional<std::int64_t> event_file_time(const std::string& name);
 
+/// The name of the trace that begins with a step, in trace/ of a run's directory; true for such a name.
+std::string trace_file_name(std::int64_t first_step);
+bool is_trace_file(const std::string& name);
+
 /// True for a project's database and the files that SQLite keeps next to it.
 bool is_database_file(const std::string& name);
 

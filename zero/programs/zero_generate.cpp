@@ -30,11 +30,11 @@
 #include "models/text/tokenizer.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/read_paths.h"
+#include "zero/data/examples/prompts.h"
 #include "zero/programs/chat_loop.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/model_source.h"
 #include "zero/programs/program.h"
-#include "zero/programs/prompts.h"
 
 namespace zero {
 namespace {
@@ -105,19 +105,32 @@ void print(const std::string& content) {
 
 void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,
                 const std::vector<std::int64_t>& stop_ids) {
-  const bool chat = prompt.shown.contains("messages");  // a chat's text excludes the token that ends an answer
-  TextStream stream(tokenizer, false);
-  std::string content;
-  for (const std::int32_t id : made)
-    if (!chat || std::find(stop_ids.begin(), stop_ids.end(), id) == stop_ids.end()) content += stream.next(id);
-  nlohmann::ordered_json line = prompt.shown;
-  line["text"] = content + stream.finish();
-  line["ids"] = made;
+  const nlohmann::ordered_json line = continued(prompt, made, tokenizer, stop_ids);
   print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
+}
+
+/// The tokenizer of --tokenizer, or that of the model or adapter.
+Tokenizer load_tokenizer(const ModelSource& source, const std::string& named) {
+  const std::string& path = source.options.tokenizer.tokenizer;
+  if (named.empty() && !Tokenizer::lies_at(path))
+    throw InputError(text(source.folder,
+                          ": holds no tokenizer.json, tokenizer.model or spiece.model, and prompts need a tokenizer: ",
+                          "name one by --tokenizer"));
+  try {
+    return Tokenizer::load(path);
+  } catch (const InputError& error) {
+    throw InputError(named.empty() ? error.what() : text("--tokenizer ", error.what()));
+  }
+}
+
+/// The template of --chat-template, otherwise that of the adapter or the model.
+ChatTemplate chat_template_of(const ModelSource& source) {
+  return ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template,
+                            "--chat-template");
 }
 
 /// A chat model rarely answers a bare prompt well, so warn. Returns false if the template cannot be read, since the
@@ -134,11 +147,12 @@ void generate(const ModelSource& source, Arguments arguments) {
   const bool one = arguments.prompts.empty();
   require_utf8(arguments.prompt, "--prompt");
   const std::vector<std::string> lines = one ? std::vector<std::string>{} : read_prompts(arguments.prompts);
-  const Prompter prompter(source, arguments.tokenizer);
+  const Tokenizer tokenizer = load_tokenizer(source, arguments.tokenizer);
+  const Prompter prompter(tokenizer, source.options.tokenizer.settings);
   arguments.options.stop_ids = stop_ids(source);
   std::vector<Prompt> prompts;
   if (one) {
-    prompts = {text_prompt(arguments.prompt, prompter)};
+    prompts = {text_prompt(arguments.prompt, "--prompt", prompter)};
   } else if (holds_chats(arguments.prompts)) {
     const ChatTemplate chat_template = chat_template_of(source);
     prompts = chat_prompts(lines, arguments.prompts, chat_template, prompter);
@@ -223,7 +237,8 @@ void require_chat(const ChatTemplate& chat_template, const std::string& system, 
 }
 
 void chat(const ModelSource& source, Arguments arguments) {
-  const Prompter prompter(source, arguments.tokenizer);
+  const Tokenizer tokenizer = load_tokenizer(source, arguments.tokenizer);
+  const Prompter prompter(tokenizer, source.options.tokenizer.settings);
   const ChatTemplate chat_template = chat_template_of(source);
   const std::int64_t context = source.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));

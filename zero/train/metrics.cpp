@@ -132,10 +132,13 @@ nlohmann::ordered_json object_of(const StepMetrics& metrics) {
   add("skipped", metrics.skipped);
   add("loss_scale", metrics.loss_scale);
   for (const auto& [name, value] : metrics.optimizer) object[name] = value;
+  for (const auto& [name, value] : metrics.parts) object[name] = value;
   return object;
 }
 
 }  // namespace
+
+bool is_part(const std::string& name) { return name.starts_with("step_") || name.starts_with("slowest_"); }
 
 std::string format_metrics(const StepMetrics& metrics) { return object_of(metrics).dump(); }
 
@@ -183,7 +186,7 @@ StepMetrics parse_metrics(const std::string& line) {
       else if (const auto some_number = optional_numbers.find(name); some_number != optional_numbers.end())
         *some_number->second = number_of(value);
       else
-        metrics.optimizer.emplace_back(name, number_of(value));
+        (is_part(name) ? metrics.parts : metrics.optimizer).emplace_back(name, number_of(value));
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error(text("no figures of a step: ", error.what()));
@@ -219,13 +222,15 @@ MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
       uncut_(other.uncut_),
       waiting_(std::move(other.waiting_)),
       torn_(other.torn_),
+      lost_(other.lost_),
       failed_(other.failed_) {}
 
 MetricsWriter::~MetricsWriter() {
   if (file_ < 0) return;
   if (!waiting_.empty())
     log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'),
-                " line(s) could not be written; a checkpoint made after them holds them, and --resume writes them");
+                " line(s) could not be written",
+                lost_ ? " and are lost" : "; a checkpoint made after them holds them, and --resume writes them");
   calls_->close(file_);
 }
 
@@ -258,9 +263,9 @@ void MetricsWriter::cut_after(std::int64_t last_step) {
   if (!waiting_.empty()) last_step_ = last_step_of(waiting_);
 }
 
-void MetricsWriter::write(const StepMetrics& metrics) {
-  waiting_ += format_metrics(metrics) + '\n';
-  last_step_ = metrics.step;
+void MetricsWriter::write(std::int64_t step, const std::string& line) {
+  waiting_ += line + '\n';
+  last_step_ = step;
   flush();
 }
 

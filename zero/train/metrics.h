@@ -34,7 +34,12 @@ struct StepMetrics {
   std::optional<double> loss_scale;     // fp16
   // Metrics that optimizers report ("d", "d_lr", "muon_matrices"), and those of the loss and its terms.
   std::vector<std::pair<std::string, double>> optimizer;
+  // How the step spent its time ("step_products"), and the slowest rank's part of it ("slowest_products").
+  std::vector<std::pair<std::string, double>> parts;
 };
+
+/// True for the name of a figure in StepMetrics::parts.
+bool is_part(const std::string& name);
 
 /// Returns one line without a line end: {"version": 1, "step": ...}. Numbers have enough digits to be read back
 /// exactly. A number that is not finite becomes null, since JSON cannot represent it.
@@ -68,7 +73,9 @@ class MetricsWriter {
   MetricsWriter& operator=(MetricsWriter&&) = delete;
   ~MetricsWriter();
 
-  void write(const StepMetrics& metrics);
+  void write(const StepMetrics& metrics) { write(metrics.step, format_metrics(metrics)); }
+  /// Writes a line, an object with "step", without its end. A step may have several lines in a row.
+  void write(std::int64_t step, const std::string& line);
 
   /// Cuts off objects after `last_step`, because the run went back to that step. If that fails, new lines wait until it
   /// succeeds.
@@ -78,6 +85,8 @@ class MetricsWriter {
   /// Calls `each` with the lines of steps after `step`, written or waiting, in order. Throws Error if the file cannot
   /// be read.
   void visit_after(std::int64_t step, const std::function<void(const StepMetrics&)>& each) const;
+  /// Checkpoints do not hold the lines that wait, so the warning at the end says that they are lost.
+  void lose_waiting() { lost_ = true; }
   /// The lines that are not in the file yet.
   const std::string& waiting() const { return waiting_; }
   /// The step of the last object, written or waiting; 0 if there is none.
@@ -105,6 +114,7 @@ class MetricsWriter {
   std::chrono::steady_clock::time_point touched_{};
   std::string waiting_;
   bool torn_ = false;              // the file may hold more than `size_` bytes
+  bool lost_ = false;              // what waits at the end is lost
   bool failed_ = false;            // writing has failed, and a warning was logged
   bool unsynced_ = false;          // sync() has failed, and a warning was logged
   bool has_durable_name_ = false;  // the file's name survives a power loss

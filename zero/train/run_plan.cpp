@@ -70,6 +70,7 @@ RunModel open_model(RunPlan& plan, const TrainArguments& arguments, int rank) {
       make_run_model(plan.config, plan.model, with_weights, {mesh.tensor, mesh.index(rank, MeshAxis::tensor)});
   if (arguments.target.named() || plan.lacks_weights(arguments)) return run;
   plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  plan.samples = sample_prompts_of(plan.config, plan.model, plan.tokenizer);
   check_result(plan.config, plan.model);
   return run;
 }

@@ -10,6 +10,7 @@
 #include "zero/config/config.h"
 #include "zero/config/run_model.h"
 #include "zero/output/output_dir.h"
+#include "zero/train/sample_prompts.h"
 #include "zero/train/train_arguments.h"
 
 namespace zero {
@@ -19,6 +20,7 @@ struct RunPlan {
   BatchArithmetic batch;
   ModelConfig model;
   std::optional<Tokenizer> tokenizer;
+  std::optional<SamplePrompts> samples;
   c10::Device device = at::kCPU;
   FormerRun former = FormerRun::refused;
 

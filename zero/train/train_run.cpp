@@ -49,6 +49,14 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
       throw InputError(plan.config.where("parallel.pipeline") +
                        ": runs on CPUs so far: use zero.stage, parallel.tensor or parallel.context on GPUs, or "
                        "training.device = \"cpu\"");
+    if (plan.device.is_cuda() && plan.config.metrics.last_traced_step > 0)
+      throw InputError(plan.config.where("metrics.trace_steps") +
+                       ": traces the host's time, which says little about a GPU: leave it out, and use NVIDIA Nsight "
+                       "Systems (nsys) there, or set training.device = \"cpu\"");
+    if (plan.device.is_cuda() && !plan.config.metrics.samples.empty())
+      throw InputError(plan.config.where("metrics.samples") +
+                       ": prompts are continued on CPUs so far: leave it out, and try checkpoints with zero_generate, "
+                       "or set training.device = \"cpu\"");
     run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)
@@ -219,7 +227,8 @@ int train_run(Job& job, const TrainArguments& arguments) {
     std::optional<Training> training;
     all_or_none(job.control(), [&] {
       training.emplace(plan.config, steps, engine,
-                       TrainingParts{data, records, tracker, checkpoints, clock, &stop, restore, arguments.observers});
+                       TrainingParts{data, records, tracker, checkpoints, clock, &stop, restore,
+                                     plan.samples ? &*plan.samples : nullptr, arguments.observers});
     });
     if (done) {
       training->resume(position);

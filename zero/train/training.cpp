@@ -4,6 +4,8 @@
 #include "zero/train/observers/metrics_records.h"
 #include "zero/train/observers/nonfinite_steps.h"
 #include "zero/train/observers/progress_lines.h"
+#include "zero/train/observers/samples.h"
+#include "zero/train/observers/step_parts.h"
 #include "zero/train/observers/stops_on_request.h"
 #include "zero/train/observers/tensorboard_events.h"
 #include "zero/train/observers/trackio_rows.h"
@@ -25,14 +27,16 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   auto saving = std::make_unique<CheckpointSaving>(CheckpointSaving::Parts{
       config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
+  list(std::make_unique<StepParts>(config, loop_, engine, parts.data.training->micro_batches()));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
   list(std::make_unique<TensorBoardEvents>(config, loop_, parts.records));
   list(std::make_unique<TrackioRows>(config, loop_, parts.records));
   list(std::make_unique<ProgressLines>(parts.records));
   // At a boundary a run is saved, validated, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));
+  Samples* samples = parts.samples ? &list(std::make_unique<Samples>(config, loop_, engine, *parts.samples)) : nullptr;
   list(std::make_unique<Validation>(
-      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock}));
+      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock, samples}));
   list(std::make_unique<NonfiniteSteps>(
       NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
   list(std::make_unique<StopsOnRequest>(

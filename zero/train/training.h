@@ -7,6 +7,7 @@
 #include "base/memory_tracker.h"
 #include "zero/train/observers/checkpoint_saving.h"
 #include "zero/train/run_data.h"
+#include "zero/train/sample_prompts.h"
 #include "zero/train/step_loop.h"
 #include "zero/train/stop_signal.h"
 
@@ -33,6 +34,7 @@ struct TrainingParts {
   /// Loads the states of the newest checkpoint that passes verification into the engine. Throws on all ranks if there
   /// is none. Collective.
   std::function<RunPosition()> restore;
+  const SamplePrompts* samples = nullptr;    // null: none
   std::vector<MakeObserver> observers = {};  // called before all others at a boundary
 };
 

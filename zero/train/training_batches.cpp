@@ -1,5 +1,6 @@
 #include "zero/train/training_batches.h"
 
+#include "base/activity_clock.h"
 #include "base/random.h"
 #include "models/nn/device_batch.h"
 
@@ -10,6 +11,7 @@ Batch on_device(const Engine& engine, const Batch& batch) {
 }
 
 Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
+  const ActivityScope scope(Activity::data);
   return on_device(engine_, loader_.batch(step, index));
 }
 

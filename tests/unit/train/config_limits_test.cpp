@@ -123,9 +123,9 @@ TEST(ConfigLimits, ValuesBeyondABoundAreRefusedByItsRule) {
        {"training.seq_len=100000001", "training.local_batch_size=1000001", "training.global_batch_size=10000001",
         "training.steps=10000000001", "lr_scheduler.warmup_steps=10000000001",
         "training.validation_interval=10000000001", "checkpoint.interval=10000000001", "checkpoint.keep=1000000001",
-        "metrics.log_interval=10000000001", "activation_checkpoint.every=65537", "lora.r=65537",
-        "zero.shard_degree=1000001", "comm.ranks_per_gpu=1025", "optimizer.eps=1e-31", "optimizer.eps=1e31",
-        "optimizer.lr=1e31", "training.max_norm=1e31", "optimizer.weight_decay=1e31"})
+        "metrics.log_interval=10000000001", "metrics.sample_tokens=1000001", "activation_checkpoint.every=65537",
+        "lora.r=65537", "zero.shard_degree=1000001", "comm.ranks_per_gpu=1025", "optimizer.eps=1e-31",
+        "optimizer.eps=1e31", "optimizer.lr=1e31", "training.max_norm=1e31", "optimizer.weight_decay=1e31"})
     EXPECT_THAT(refusal(with_preset, {pair}),
                 ::testing::StartsWith(std::string("--set ") + pair + ": must be between "))
         << pair;

@@ -82,8 +82,10 @@ TEST(Metrics, ALineIsReadBackAsWhatItWasMadeOf) {
   metrics.load_average = 0.25;
   metrics.loss_scale = 65536;
   metrics.optimizer = {{"muon_matrices", 4}, {"d_lr", 0.1}};
+  metrics.parts = {{"step_seconds", 0.3}, {"step_products", 0.1}, {"slowest_rank", 2}};
   EXPECT_EQ(format_metrics(parse_metrics(format_metrics(metrics))), format_metrics(metrics));
   EXPECT_TRUE(parse_metrics(format_metrics(metrics)).optimizer == metrics.optimizer);
+  EXPECT_TRUE(parse_metrics(format_metrics(metrics)).parts == metrics.parts);
   for (const char* line : {"", "{\"step\":", "{\"step\":\"x\"}", "{\"loss\":{}}"})
     EXPECT_THROW(parse_metrics(line), Error);
 }

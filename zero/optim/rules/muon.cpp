@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "base/activity_clock.h"
 #include "zero/optim/rules/composed.h"
 
 namespace zero {
@@ -54,6 +55,7 @@ class Muon final : public ComposedOptimizer {
                                                                       : at::kFloat;
     at::Tensor x = (tall ? matrix.t() : matrix).to(type).contiguous();
     x.div_(ordered_sum_of_squares(x.flatten()).sqrt().clamp_min(smallest_norm).to(type));  // in place if x is `matrix`
+    const ActivityScope products(Activity::products);
     for (std::int64_t step = 0; step < options().ns_steps; ++step) {
       const at::Tensor gram = at::mm(x, x.t());
       x = at::addmm(x, at::addmm(gram, gram, gram, b, c), x, a);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <utility>
 
 namespace zero {
@@ -25,6 +26,7 @@ Then Validation::at_boundary() {
   if (parts_.rows) {
     validation_loss = loss();
     if (!validation_loss) return Then::go_on;
+    if (parts_.samples && std::isfinite(*validation_loss)) parts_.samples->write(loop.held()->metrics.step);
   }
   loop.release(validation_loss);
   return Then::go_on;

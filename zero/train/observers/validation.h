@@ -5,6 +5,7 @@
 
 #include "zero/data/rows/loader.h"
 #include "zero/train/observers/checkpoint_saving.h"
+#include "zero/train/observers/samples.h"
 
 namespace zero {
 
@@ -20,6 +21,7 @@ class Validation final : public StepObserver {
     ValidationLoader* rows;
     CheckpointSaving& saving;
     RunClock& clock;
+    Samples* samples;  // null: none
   };
   explicit Validation(const Parts& parts) : parts_(parts) {}
 

@@ -9,6 +9,7 @@ std::string tag_of(const std::string& name) {
   static const std::set<std::string> of_the_system{
       "seconds", "tokens_per_second", "peak_bytes", "host_available_bytes", "host_used_bytes", "load_average"};
   if (name == "validation_loss") return "validation/loss";
+  if (is_part(name)) return "time/" + name;
   return (of_the_system.contains(name) ? "system/" : "train/") + name;
 }
 

@@ -8,8 +8,8 @@
 
 namespace zero {
 
-/// The figures of a step by their tags: "train/loss", "validation/loss", "system/tokens_per_second". A tag is a group
-/// and the figure's name in metrics.jsonl.
+/// The figures of a step by their tags: "train/loss", "validation/loss", "system/tokens_per_second",
+/// "time/step_products". A tag is a group and the figure's name in metrics.jsonl.
 std::vector<std::pair<std::string, double>> tagged_figures(const StepMetrics& metrics);
 
 }  // namespace zero

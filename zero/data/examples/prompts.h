@@ -1,5 +1,5 @@
 #pragma once
-// Prompts: the texts and conversations that zero_generate continues, as token ids.
+// Prompts: texts and conversations that a model continues, as token ids.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,16 +8,16 @@
 #include "models/text/chat_template.h"
 #include "models/text/chat_tokenizer.h"
 #include "models/text/tokenizer.h"
-#include "zero/programs/model_source.h"
 
 namespace zero {
 
 /// The tokenizer of a model, and the ids that begin a text.
 class Prompter {
  public:
-  /// `named`: the value of --tokenizer; empty: the tokenizer of the adapter or the model. Throws InputError if there is
-  /// none.
-  Prompter(const ModelSource& source, const std::string& named);
+  /// `settings`: the folder with tokenizer_config.json. Throws InputError if it is broken. The tokenizer must outlive
+  /// the object.
+  Prompter(const Tokenizer& tokenizer, const std::string& settings)
+      : tokenizer_(tokenizer), chat_(tokenizer, settings) {}
 
   /// Encodes a text, with a document's opening ids first unless the text contains them.
   std::vector<std::int32_t> encode(const std::string& prompt) const;
@@ -25,7 +25,7 @@ class Prompter {
   const ChatTokenizer& chat() const { return chat_; }
 
  private:
-  Tokenizer tokenizer_;
+  const Tokenizer& tokenizer_;
   ChatTokenizer chat_;
 };
 
@@ -34,10 +34,10 @@ struct Prompt {
   std::vector<std::int32_t> ids;
 };
 
-/// Returns the prompt of --prompt. Throws InputError if it has no tokens.
-Prompt text_prompt(const std::string& prompt, const Prompter& prompter);
+/// Returns a prompt, which errors call `place`. Throws InputError if it has no tokens or is no UTF-8.
+Prompt text_prompt(const std::string& prompt, const std::string& place, const Prompter& prompter);
 
-/// Returns the lines of a --prompts file. Throws InputError for an empty file, and with the line number for a blank
+/// Returns the lines of a file of prompts. Throws InputError for an empty file, and with the line number for a blank
 /// line.
 std::vector<std::string> read_prompts(const std::string& path);
 
@@ -45,7 +45,7 @@ std::vector<std::string> read_prompts(const std::string& path);
 std::vector<Prompt> text_prompts(const std::vector<std::string>& lines, const std::string& path,
                                  const Prompter& prompter);
 
-/// True if a --prompts file holds conversations: its name ends in .jsonl.
+/// True if a file of prompts holds conversations: its name ends in .jsonl.
 bool holds_chats(const std::string& path);
 
 /// Returns one conversation per line, in the training format, rendered by the chat template. The model answers the last
@@ -54,7 +54,8 @@ bool holds_chats(const std::string& path);
 std::vector<Prompt> chat_prompts(const std::vector<std::string>& lines, const std::string& path,
                                  const ChatTemplate& chat_template, const Prompter& prompter);
 
-/// Returns the template of --chat-template, otherwise that of the adapter or the model.
-ChatTemplate chat_template_of(const ModelSource& source);
+/// Returns a prompt with the continuation as "text", without the last of `stop_ids` in an answer, and the ids.
+nlohmann::ordered_json continued(const Prompt& prompt, const std::vector<std::int32_t>& made,
+                                 const Tokenizer& tokenizer, const std::vector<std::int64_t>& stop_ids);
 
 }  // namespace zero

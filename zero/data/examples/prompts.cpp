@@ -1,4 +1,4 @@
-#include "zero/programs/prompts.h"
+#include "zero/data/examples/prompts.h"
 
 #include <algorithm>
 #include <sstream>
@@ -12,27 +12,12 @@
 namespace zero {
 namespace {
 
-/// The tokenizer of --tokenizer, or that of the model or adapter.
-Tokenizer load_tokenizer(const ModelSource& source, const std::string& named) {
-  const std::string& path = source.options.tokenizer.tokenizer;
-  if (named.empty() && !Tokenizer::lies_at(path))
-    throw InputError(text(source.folder,
-                          ": holds no tokenizer.json, tokenizer.model or spiece.model, and prompts need a tokenizer: ",
-                          "name one by --tokenizer"));
-  try {
-    return Tokenizer::load(path);
-  } catch (const InputError& error) {
-    throw InputError(named.empty() ? error.what() : text("--tokenizer ", error.what()));
-  }
-}
-
 Prompt chat_prompt(const std::string& line, const std::string& place, const ChatTemplate& chat_template,
                    const Prompter& prompter) {
   Example example = parse_example(line, place);
   if (example.kind != Example::Kind::chat)
-    throw InputError(
-        text(place,
-             ": is no conversation, and a .jsonl file of --prompts has one a line; for plain texts name a .txt file"));
+    throw InputError(text(
+        place, ": is no conversation, and a .jsonl file of prompts has one a line; for plain texts name a .txt file"));
   Prompt prompt;
   const bool answered = example.messages.back().role == "assistant";
   const std::string reference = answered ? example.messages.back().content : "";
@@ -60,9 +45,6 @@ Prompt prompt_of(const std::string& content, const std::string& place, const Pro
 
 }  // namespace
 
-Prompter::Prompter(const ModelSource& source, const std::string& named)
-    : tokenizer_(load_tokenizer(source, named)), chat_(tokenizer_, source.options.tokenizer.settings) {}
-
 std::vector<std::int32_t> Prompter::encode(const std::string& prompt) const {
   std::vector<std::int32_t> ids = chat_.encode(prompt).ids;
   const std::vector<std::int32_t>& opening = tokenizer_.opening();
@@ -87,9 +69,9 @@ std::vector<std::string> read_prompts(const std::string& path) {
   return lines;
 }
 
-Prompt text_prompt(const std::string& prompt, const Prompter& prompter) {
-  require_utf8(prompt, "--prompt");
-  return prompt_of(prompt, "--prompt", prompter);
+Prompt text_prompt(const std::string& prompt, const std::string& place, const Prompter& prompter) {
+  require_utf8(prompt, place);
+  return prompt_of(prompt, place, prompter);
 }
 
 std::vector<Prompt> text_prompts(const std::vector<std::string>& lines, const std::string& path,
@@ -110,9 +92,17 @@ std::vector<Prompt> chat_prompts(const std::vector<std::string>& lines, const st
   return prompts;
 }
 
-ChatTemplate chat_template_of(const ModelSource& source) {
-  return ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template,
-                            "--chat-template");
+nlohmann::ordered_json continued(const Prompt& prompt, const std::vector<std::int32_t>& made,
+                                 const Tokenizer& tokenizer, const std::vector<std::int64_t>& stop_ids) {
+  const bool chat = prompt.shown.contains("messages");  // a chat's text excludes the token that ends an answer
+  TextStream stream(tokenizer, false);
+  std::string content;
+  for (const std::int32_t id : made)
+    if (!chat || std::find(stop_ids.begin(), stop_ids.end(), id) == stop_ids.end()) content += stream.next(id);
+  nlohmann::ordered_json line = prompt.shown;
+  line["text"] = content + stream.finish();
+  line["ids"] = made;
+  return line;
 }
 
 }  // namespace zero

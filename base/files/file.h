@@ -21,7 +21,7 @@ class File {
   const std::string& path() const { return path_; }
   std::int64_t size() const { return facts_.bytes; }  // when it was opened
   unsigned owner() const { return facts_.owner; }
-  /// The file's permissions, without the group's if this process is not in the group.
+  /// The file's permissions. If others may not read it and this process is not in its group, only the owner's.
   unsigned mode() const;
   /// True if its size or modification time has changed since it was opened.
   bool changed() const;

@@ -11,9 +11,9 @@ namespace zero {
 /// separately, with the same weight.
 at::Tensor norm_groups(const at::Tensor& x, const at::Tensor& weight, double eps);
 
-/// Normalises queries and keys of qkv [B, T, (heads + 2 kv_heads) head_dim], each with its own weight. Values do not
-/// change. A weight of head_dim elements normalises each head; a larger one normalises all heads together. `shared` has
-/// the ranks that hold the other heads; heads and weights are then this rank's.
+/// Normalises queries and keys of qkv [B, T, (heads + 2 kv_heads) head_dim], each with its own weight. Values are
+/// returned unchanged. A weight of head_dim elements normalises each head; a larger one normalises all heads together.
+/// `shared` names the ranks that hold the other heads. If it is set, qkv and weights cover only this rank's heads.
 at::Tensor norm_heads(const at::Tensor& qkv, const AttentionShape& shape, const at::Tensor& q_norm,
                       const at::Tensor& k_norm, double eps, const TokenSplit& shared = {});
 

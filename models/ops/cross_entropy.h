@@ -11,8 +11,8 @@ struct CrossEntropy {
 };
 
 /// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them trained. Throws Error if a target is outside
-/// the vocabulary. On a GPU, the host does not wait to check: such a target makes the loss NaN, and rows with a
-/// negative target do not count.
+/// the vocabulary. On a GPU, the host does not check. A target beyond the vocabulary makes the loss NaN, and a row
+/// with a negative target is skipped.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 /// The same, but also turns logits into scale * d loss / d logits in the same pass. `scale` is [] or [rows], in the

@@ -15,8 +15,8 @@ class DeviceGgml {
 
   /// Copies `runs`, in ascending order, to the device as a table for decode(). Waits for the copy.
   at::Tensor table_of(const std::vector<cuda::GgmlRun>& runs) const;
-  /// Decodes all runs of a table to `out`, [32 blocks] in fp32, bf16, fp16 or fp64, contiguous, in one launch. Autograd
-  /// does not record it. `bytes` is kByte and 16-byte aligned.
+  /// Decodes all runs of a table to `out`, contiguous [32 * blocks] in fp32, bf16, fp16 or fp64, in one launch.
+  /// Autograd does not record it. `bytes` is kByte and 16-byte aligned.
   void decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const;
 
  private:

@@ -7,7 +7,7 @@ namespace zero {
 
 enum class Verdict {
   ok,
-  warning,  // programs run, but slower or with less
+  warning,  // programs run, but more slowly or with fewer resources
   fault,    // programs do not run
   unknown,  // the system does not answer, which is not the same as an absence
 };

@@ -1,6 +1,6 @@
 #pragma once
-// FetchProgress: the lines of a fetch on standard error. On a terminal it rewrites one line. Elsewhere each file has a
-// line, and one that takes long has one a minute.
+// FetchProgress: the lines of a fetch on standard error. On a terminal it rewrites one line. Elsewhere it prints
+// a line per complete file, and a line per minute while a file takes long.
 #include <chrono>
 #include <cstdint>
 #include <ostream>
@@ -12,7 +12,7 @@ namespace zero {
 /// more than `columns` (0: any number). `rate`: bytes a second; 0: unknown.
 std::string fetch_line(const std::string& path, std::int64_t done, std::int64_t total, double rate, int columns);
 
-/// Columns of the terminal on standard error; 0: it is none.
+/// The columns of the terminal on standard error; 0 if standard error is not a terminal.
 int error_terminal_columns();
 
 class FetchProgress {

@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// The end of a request.
+/// The outcome of a request.
 struct HttpAnswer {
   int status = 0;                            // HTTP status; 0: there was no answer
   std::string trouble;                       // why the answer is incomplete; empty if it is complete

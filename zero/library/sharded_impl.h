@@ -63,7 +63,7 @@ struct ShardedModel::Impl {
   double above_0(double weight);
   /// Registers the module's current buffers, which checkpoints hold in addition to the states.
   void keep_buffers();
-  /// Copies the values that a checkpoint restored into buffers that are not contiguous. Call it after one was read.
+  /// Copies restored values into the module's buffers that are not contiguous. Call it after a checkpoint was read.
   void take_buffers();
   /// Discards the step's micro-batches so far.
   void drop_step();

@@ -60,7 +60,8 @@ class LayoutSearch {
   /// Layouts are sorted by predicted time. From the fastest on, each is judged by why_illegal() and estimate_stage(),
   /// until enough of them fit.
   SearchResult find(const SearchOptions& options);
-  /// The largest local_batch_size of a layout that fits, with the step's other micro-batches dropped; 0 if none does.
+  /// The largest local_batch_size that fits, with one micro-batch per step; a pipeline keeps its micro-batches. 0 if
+  /// none fits.
   std::int64_t largest_batch(const PlannedLayout& layout);
 
  private:

@@ -22,7 +22,7 @@ struct KernelSeconds {
 struct UnitWork {
   KernelSeconds forward, backward;  // backward includes what is computed again
   double trained = 0, frozen = 0;   // elements that this rank's slice of the unit holds
-  bool adapted = false;             // partly frozen: its trained elements travel with those of all units
+  bool adapted = false;             // partly frozen: one collective carries the trained elements of all such units
 };
 
 /// A layout's run, as far as it determines work.

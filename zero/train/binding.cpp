@@ -31,7 +31,7 @@ bool shares_between_nodes(const StepFigures& figures, const Config& config) {
 
 std::string degree_of_a_node(const StepFigures& figures, const Config&) {
   return text("zero.shard_degree = ", figures.ranks_per_node,
-              " would keep gathers and most sums inside a node, for more memory on each rank");
+              " would keep gathers and most sums inside a node, but each rank would need more memory");
 }
 
 std::string fewer_slices(const StepFigures&, const Config&) {

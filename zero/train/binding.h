@@ -35,7 +35,7 @@ Activity binding_of(const StepFigures& figures);
 /// The remedy of the first rule that holds.
 std::string remedy_of(const StepFigures& figures, const Config& config);
 
-/// "bound by the link, 43 % of a step of 1.87 s at 9.8 GB/s (at best 10.1): zero.shard_degree = 2 would ...".
+/// "bound by the link, 43 % of a step of 1.87 s at 9.8 of 10.1 GB/s: zero.shard_degree = 2 would ...".
 std::string what_binds(const StepFigures& figures, const Config& config);
 
 }  // namespace zero

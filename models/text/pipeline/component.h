@@ -48,7 +48,7 @@ class Component {
 
   /// Accepts a key that does not affect ids.
   void pass_over(const char* key) { used_.insert(key); }
-  /// Throws InputError, which begins with `place`, if a step would make a text larger than 1 GiB, in bytes or ids.
+  /// Throws InputError, which begins with `place`, if a step would make a text or its ids larger than 1 GiB.
   static void require_room(std::size_t size, const std::string& place);
   /// Throws InputError for a key that was not read. Call it last.
   void finish() const;

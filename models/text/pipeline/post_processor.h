@@ -17,7 +17,7 @@ class PostProcessor {
   /// Throws InputError for an unknown type, field or value.
   explicit PostProcessor(Component component);
 
-  /// Processes the ids of one text. If `special` is not set, applies only a template's rules for the text itself.
+  /// Processes the ids of one text. If `special` is false, applies only the template's steps for the text.
   std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
 
   /// If the file sets trim_offsets, removes white space at both ends of tokens from their spans, which are in code
@@ -34,7 +34,7 @@ class PostProcessor {
   void add_pair(Component& component);
 
   std::optional<std::vector<Step>> steps_;  // not set: ids do not change
-  std::vector<bool> trims_;                 // one per trim of spans: its add_prefix_space
+  std::vector<bool> trims_;                 // the add_prefix_space of each trim, in order
 };
 
 }  // namespace zero

@@ -43,8 +43,8 @@ class WeightBuffer {
   /// Returns true if unshard() will find a buffer or needs none.
   bool has_room() const;
 
-  /// The memory that this rank holds, and the own part of it. If `changes` is set, at_rest() first waits until a
-  /// gather_updated() in progress has read the memory.
+  /// at_rest() returns the memory that this rank holds, and own_of() this rank's own part of it. If `changes` is set,
+  /// at_rest() first waits until a gather_updated() in progress has read the memory.
   ShardLease at_rest(bool changes) const;
   at::Tensor own_of(const at::Tensor& at_rest) const { return rest_.own_of(at_rest); }
   /// Starts to bring in the memory that this rank holds, if its home is elsewhere.

@@ -22,7 +22,7 @@ class Samples final : public StepObserver {
   void run_begins() override;
   void went_back(const RunPosition& position) override;
 
-  /// Continues the prompts with the weights after `step`, from 1, as the end of its validation. Collective.
+  /// Continues the prompts with the weights after `step` (counted from 1), when its validation ends. Collective.
   void write(std::int64_t step);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // TrackioDatabase: a run's rows in the SQLite file of a trackio project. Source of the schema:
-// trackio/sqlite_storage.py of trackio 0.43, schema version 2 (metrics, configs, system_metrics). Trackio adds the
-// tables that it wants for more when it opens the file.
+// trackio/sqlite_storage.py of trackio 0.43, schema version 2 (metrics, configs, system_metrics). When trackio
+// opens the file, it adds the other tables that it needs.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -17,18 +17,18 @@ struct sqlite3_stmt;
 namespace zero {
 
 struct TrackioRun {
-  std::string id;             // one of its own in the project
+  std::string id;             // unique in the project
   std::string name;           // for people
   std::string configuration;  // a JSON object
 };
 
 /// Writes each step at once, in a transaction of its own. A step that cannot be written (locked database, full disk)
-/// costs one warning. It waits in memory with those after it until all can be written, and training continues. A lock
-/// is waited for at most 100 ms a step while none has failed, and at most 3 s at the begin and the end.
+/// costs one warning. It waits in memory with those after it until all can be written, and training continues. A step
+/// waits at most 100 ms for a lock, and not at all after a failure. The start and the end wait at most 3 s.
 class TrackioDatabase {
  public:
   /// Opens the file at `path`, or makes it. Throws Error if it is no database of trackio 0.24 or later, or may not be
-  /// written. One that is locked, or on a full disk, waits.
+  /// written. If the file is locked or its disk is full, rows wait in memory.
   TrackioDatabase(std::string path, TrackioRun run);
   TrackioDatabase(const TrackioDatabase&) = delete;
   TrackioDatabase& operator=(const TrackioDatabase&) = delete;

@@ -71,7 +71,7 @@ int run_program_to_end(const std::vector<std::string>& words, const std::vector<
     if (errno != EINTR) throw Error(words.front() + ": cannot be waited for: " + std::strerror(errno));
     if (asked_to_stop) kill(-child, SIGTERM);
   }
-  if (asked_to_stop) throw Error("stopped, as asked");
+  if (asked_to_stop) throw StoppedError();
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == no_such_program) throw Error(words.front() + ": cannot be started; is it on the PATH?");
   return code;

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -84,6 +85,12 @@ def check_data_sheets(place):
     # A slow link makes between-node bytes dear.
     slow = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--nodes", "2", "--link", "1Gbit")["layouts"]
     assert slow[0]["seconds"] > 2 * two[0]["seconds"], (slow[0], two[0])
+    # Six GPUs do not divide four heads of keys and values, so no layout has a tensor axis of three.
+    six = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--gpus", "6", "--global-batch", "48")["layouts"]
+    assert six and all("tensor 3" not in one["layout"] for one in six), six
+    # On one GPU a stage that is given stays.
+    one = place.plan("llama-tiny", "--machine", "h100-node", "--gpus", "1", "--set", "zero.stage=2")["layouts"]
+    assert one and all("stage 2" in each["layout"] for each in one), one
     # Less memory leaves fewer layouts: a plan never names one that does not fit.
     tight = place.plan("tinyllama-1.1b", "--machine", "h100-node", "--memory", "8GiB")["layouts"]
     assert all(one["rank_bytes"] <= 7 * 2**30 for one in tight), tight
@@ -97,6 +104,11 @@ def check_refusals(place):
         error = place.run("zero_plan", *words, code=2).stderr
         assert said in error, (words, error)
         assert error.count("error:") == 1, error
+    error = place.run("zero_plan", "llama-tiny", "--machine", "h100-node", "--nodes", "3", "--global-batch", "64", "--set", "parallel.context=1", "--set", "parallel.tensor=1", code=2).stderr
+    assert "no layout fits" not in error and "64" in error, error  # the batch does not divide; memory is no reason
+    words = ["config.toml", "--only-given", "--ranks-per-node", "1", "--memory", "1MiB", "--no-measure"]
+    assert "does NOT fit" in place.run("zero_plan", *words).stdout
+    assert "does not fit" in place.run("zero_plan", *words, "--write", "never.toml", code=2).stderr and not os.path.exists(place.path("never.toml"))
 
 
 def check_config_without_a_terminal(place):
@@ -123,6 +135,14 @@ def check_translations(place):
         text = file.read()
     assert "\nstage = 2\n" in text and "lr = 3e-04" in text and "global_batch_size = 8" in text, text
     assert len(place.train("ds.toml", 2)) == 2
+    # Flags go before the file.
+    said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--out", "own.toml").stdout
+    assert "training.global_batch_size: the command line gives another" in said, said
+    with open(place.path("own.toml")) as file:
+        assert "global_batch_size = 4" in file.read()
+    place.run("zero_config", "--from", "a.yml", "--model", "model", "--method", "full", *words, "--global-batch", "4", "--out", "full.toml")
+    with open(place.path("full.toml")) as file:
+        assert "[lora]" not in file.read()
     said = place.run("zero_config", "--from", "a.yml", "--model", "model", *words, "--global-batch", "4", "--out", "a.toml").stdout
     assert "base_model: org/unknown: the command line names another" in said and "flash_attention" in said and "datasets: paths are taken; type" in said, said
     error = place.run("zero_config", "--from", "a.yml", *words, "--out", "never.toml", code=2)
@@ -158,6 +178,8 @@ def drive(place, words, answers):
         if waiting and waiting[0][0] in said:
             os.write(terminal, (waiting.pop(0)[1] + "\n").encode())
             said += "\n"
+    if time.monotonic() >= deadline:
+        os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 

@@ -72,7 +72,7 @@ def expect_parts(place, ranks, some, out="out"):
         return lines
     took = lines[-1]["seconds"] - lines[0]["seconds"]
     inside = sum(line["step_seconds"] for line in lines[1:])
-    assert 0.3 * took < inside <= took + 0.01, (inside, took)
+    assert 0.02 * took < inside <= took + 0.01, (inside, took)
     return lines
 
 

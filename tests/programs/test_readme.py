@@ -19,7 +19,7 @@ SMALL_LORA = " --set lr_scheduler.warmup_steps=0 --set training.epochs=0.02"  # 
 MARK = re.compile(r"<!-- (?:not run: (?P<reason>[^\n]+)|run by (?P<test>test_\w+\.py)) -->\n+")
 # Pages whose commands build on each other, in this order, in one folder.
 PLACE_PAGES = ("docs/tutorial.md", "docs/running.md", "docs/report.md", "docs/install.md", "docs/generation.md")
-SECONDS = 120
+SECONDS = 600
 
 
 def pages_of(root):

@@ -47,6 +47,8 @@ Finding examine_gpus() {
       return {"GPUs", Verdict::fault, words + "; CUDA can use none of them",
               "look at CUDA_VISIBLE_DEVICES, and at the driver's version, which CUDA 13 needs to be 580 or newer"};
     return {"GPUs", Verdict::ok, text(words, "; ", usable, " usable"), ""};
+  } catch (const StoppedError&) {
+    throw;
   } catch (const Error& error) {
     return {"GPUs", Verdict::unknown, error.what(), "run nvidia-smi"};
   }
@@ -56,6 +58,8 @@ Finding examine_nccl() {
   try {
     const std::string loaded = nccl_description();
     return {"NCCL", Verdict::ok, loaded.empty() ? "none: this build is for CPUs" : loaded, ""};
+  } catch (const StoppedError&) {
+    throw;
   } catch (const Error& error) {
     return {"NCCL", Verdict::fault, error.what(), "look at LD_LIBRARY_PATH and LD_PRELOAD"};
   }

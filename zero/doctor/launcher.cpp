@@ -98,6 +98,8 @@ Finding examine_mpirun() {
       return {"mpirun", Verdict::fault, words + ": they do not match",
               "put the mpirun of the library that programs load (ldd zero_train) first on the PATH"};
     return {"mpirun", Verdict::ok, words, ""};
+  } catch (const StoppedError&) {
+    throw;
   } catch (const Error& error) {
     return {"mpirun", Verdict::unknown, error.what(), "correct the PATH"};
   }
@@ -117,6 +119,8 @@ Finding examine_ranks(const std::string& program, const std::string& option) {
       return {"two ranks", Verdict::ok, *words + (few_slots ? " (by --oversubscribe, as scripts/train does)" : ""), ""};
     if (said.code == 124) return {"two ranks", Verdict::fault, text("no answer in ", patience_seconds, " s"), remedy};
     return {"two ranks", Verdict::fault, text("exit code ", said.code, ": ", first_error(said.text)), remedy};
+  } catch (const StoppedError&) {
+    throw;
   } catch (const Error& error) {
     return {"two ranks", Verdict::unknown, error.what(), install};
   }

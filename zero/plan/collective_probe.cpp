@@ -83,11 +83,18 @@ void probe_collectives(Communicator& ranks, const std::string& path) {
 std::string run_probe(const std::string& program, int ranks, Timings& timings) {
   if (ranks < 2) return "one rank";
   if (timings.find(name_of(0, small_bytes)) > 0) return "";
-  std::string folder = (std::filesystem::temp_directory_path() / "zero-plan-XXXXXX").string();
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::temp_directory_path(error);
+  if (error) return "there is no folder for temporary files: " + error.message();
+  std::string folder = (place / "zero-plan-XXXXXX").string();
   if (!mkdtemp(folder.data())) return folder + " cannot be made";
   std::vector<std::string> words{"mpirun", "--bind-to", "none", "--oversubscribe", "-np", std::to_string(ranks)};
   if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
   words.insert(words.end(), {program, "--probe", folder + "/seconds"});
+  const auto remove = [&] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  };
   std::string why;
   try {
     const int code = run_program_to_end(words, {"OMP_NUM_THREADS=1"}, folder + "/log");
@@ -95,11 +102,13 @@ std::string run_probe(const std::string& program, int ranks, Timings& timings) {
     const nlohmann::json found = code == 0 ? read_json_object(folder + "/seconds") : nlohmann::json::object();
     for (const auto& [name, seconds] : found.items()) timings.put(name, seconds.get<double>());
     if (code == 0 && found.empty()) why = "mpirun's ranks wrote no numbers";
-  } catch (const Error& error) {
-    why = error.what();
+  } catch (const StoppedError&) {
+    remove();
+    throw;
+  } catch (const Error& failed) {
+    why = failed.what();
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  remove();
   return why;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/decoder/decoder.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/setup.h"
 #include "zero/estimate/legal_layout.h"
@@ -35,6 +36,14 @@ std::vector<Value> degrees(std::int64_t most, std::int64_t of) {
   std::vector<Value> values;
   for (std::int64_t value = 1; value <= std::min(most, of); ++value)
     if (of % value == 0) values.push_back(integer(value));
+  return values;
+}
+
+/// The sizes of a tensor axis that cut the model evenly.
+std::vector<Value> tensor_degrees(const ModelConfig& model, std::int64_t node) {
+  std::vector<Value> values = degrees(model.num_key_value_heads, node);
+  std::erase_if(values,
+                [&](const Value& value) { return !why_not_cut(model, int(std::get<std::int64_t>(value))).empty(); });
   return values;
 }
 
@@ -68,7 +77,7 @@ std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& mo
   add("activation_checkpoint.keep", words({"auto", "on"}));
   if (machine.gpu) add("offload.activations", words({"none", "cpu"}));
   if (machine.nodes > 1) add("zero.shard_degree", shard_degrees(machine));
-  add("parallel.tensor", degrees(std::min<std::int64_t>(node, model.num_key_value_heads), node));
+  add("parallel.tensor", tensor_degrees(model, node));
   add("parallel.context",
       degrees(std::clamp<std::int64_t>(config.training.seq_len / least_context_tokens, 1, model.num_attention_heads),
               node));
@@ -221,10 +230,17 @@ class LayoutSearch::Walk {
     try {
       const BatchArithmetic batch = BatchArithmetic::of(config, search_.machine_.ranks());
       const bool divides_nothing = batch.mesh.shard * batch.mesh.context == 1;
-      if (divides_nothing && config.zero.stage != 1 && config.offload.parameters == "none") return;  // as stage 1
+      if (divides_nothing && config.zero.stage != 1 && config.offload.parameters == "none" && tries_stages())
+        return;  // as stage 1
       found_.push_back({settings_, search_.time_of(config, batch, search_.assumes_kept(config))});
-    } catch (const InputError&) {  // not a layout of this number of ranks
+    } catch (const InputError& error) {  // not a layout of this number of ranks
+      search_.why_none_ = error.what();
     }
+  }
+
+  bool tries_stages() const {
+    return std::any_of(choices_.begin(), choices_.end(),
+                       [](const LayoutChoice& choice) { return choice.key->full_name() == "zero.stage"; });
   }
 
   LayoutSearch& search_;
@@ -287,6 +303,7 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
     if (!why.empty()) {
       if (options.only_given) throw InputError(why);
       ++result.illegal;
+      why_none_ = why;
       continue;
     }
     MemoryEstimate memory = memory_of(config, batch);
@@ -305,7 +322,14 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
   }
   std::stable_sort(result.best.begin(), result.best.end(),
                    [](const PlannedLayout& a, const PlannedLayout& b) { return speed_of(a.time) < speed_of(b.time); });
+  if (result.best.empty() && result.too_large == 0) refuse_all();
   return result;
+}
+
+void LayoutSearch::refuse_all() const {
+  if (!why_none_.empty()) throw InputError(why_none_);
+  BatchArithmetic::of(config_, machine_.ranks());  // names the batch or the axis that does not divide
+  throw InputError("no layout agrees with all settings that are given: leave some to the search");
 }
 
 std::int64_t LayoutSearch::largest_batch(const PlannedLayout& layout) {

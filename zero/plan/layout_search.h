@@ -58,7 +58,7 @@ class LayoutSearch {
       : config_(config), model_(model), machine_(machine) {}
 
   /// Layouts are sorted by predicted time. From the fastest on, each is judged by why_illegal() and estimate_stage(),
-  /// until enough of them fit.
+  /// until enough of them fit. Throws InputError, which says why, if no layout is legal.
   SearchResult find(const SearchOptions& options);
   /// The largest local_batch_size that fits, with one micro-batch per step; a pipeline keeps its micro-batches. 0 if
   /// none fits.
@@ -82,12 +82,14 @@ class LayoutSearch {
   bool may_fit(const Config& config, const BatchArithmetic& batch);
   MemoryEstimate memory_of(const Config& config, const BatchArithmetic& batch);
   std::vector<Candidate> candidates(const SearchOptions& options);
+  [[noreturn]] void refuse_all() const;
 
   const Config& config_;
   const ModelConfig& model_;
   PlanMachine& machine_;
   std::map<std::pair<int, std::string>, OwnModel> models_;  // by the tensor axis and the base's type
   std::map<std::string, std::vector<UnitWork>> works_;      // by the settings that change a micro-batch
+  std::string why_none_;                                    // why the last illegal layout is illegal
 };
 
 }  // namespace zero

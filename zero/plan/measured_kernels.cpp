@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "base/log.h"
@@ -26,7 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t most_rows = 2048;
+// Larger shapes are scaled from these, so that operands of all ranks fit and a number takes less than a second.
+constexpr std::int64_t most_rows = 2048, most_width = 8192, most_row_width = 32768, most_length = 4096;
 constexpr double time_of_a_number = 0.08;      // seconds of calls behind one number
 constexpr std::int64_t cold_bytes = 64 << 20;  // weights of a step do not stay in the caches
 
@@ -127,16 +130,25 @@ std::function<void()> row_call(RowKernel kernel, std::int64_t rows, std::int64_t
 double seconds_together(const RankThreads& here, const std::function<std::function<void()>()>& make) {
   std::vector<double> all(std::size_t(here.ranks), 0.0);
   std::barrier ready(here.ranks);
+  std::mutex failing;
+  std::exception_ptr failed;
   int calls = 0;
   const auto measure = [&](int rank) {
-    at::set_num_threads(here.threads);
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    const std::function<void()> call = make();
-    call();
-    const double first = now_of(here);
-    call();
-    if (rank == 0) calls = int(std::clamp(time_of_a_number / std::max(1e-7, now_of(here) - first), 3.0, 200.0));
+    std::function<void()> call;
+    try {
+      at::set_num_threads(here.threads);
+      c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+      call = make();
+      call();
+      const double first = now_of(here);
+      call();
+      if (rank == 0) calls = int(std::clamp(time_of_a_number / std::max(1e-7, now_of(here) - first), 3.0, 200.0));
+    } catch (...) {
+      const std::lock_guard lock(failing);
+      failed = std::current_exception();
+    }
     ready.arrive_and_wait();
+    if (failed) return;
     std::vector<double> took;
     for (int i = 0; i < calls; ++i) {
       const double begin = now_of(here);
@@ -149,6 +161,7 @@ double seconds_together(const RankThreads& here, const std::function<std::functi
   std::vector<std::jthread> others;
   for (int rank = 0; rank < here.ranks; ++rank) others.emplace_back(measure, rank);
   others.clear();
+  if (failed) std::rethrow_exception(failed);
   double sum = 0;
   for (const double seconds : all) sum += seconds;
   return sum / double(all.size());
@@ -157,19 +170,24 @@ double seconds_together(const RankThreads& here, const std::function<std::functi
 double MeasuredKernels::product(const ProductShape& shape, ProductPass pass) {
   ProductShape timed = shape;
   timed.rows = std::min(shape.rows, most_rows);
+  timed.in = std::min(shape.in, most_width);
+  timed.out = std::min(shape.out, most_width);
   const std::string name =
-      text("product ", name_of(shape.type), " ", timed.rows, "x", shape.in, "x", shape.out, " ", name_of(pass));
+      text("product ", name_of(shape.type), " ", timed.rows, "x", timed.in, "x", timed.out, " ", name_of(pass));
   const double seconds = timings_.get(
       name, [&] { return seconds_together(here_, [&] { return product_call(timed, pass); }); },
       [&] { return flops_ > 0 ? timed.flops() * seconds_ / flops_ : timed.flops() / 50e9; });
-  flops_ += timed.flops();
-  seconds_ += seconds;
-  return seconds * double(shape.rows) / double(timed.rows);
+  if (timings_.find(name) > 0) {
+    flops_ += timed.flops();
+    seconds_ += seconds;
+  }
+  return seconds * shape.flops() / timed.flops();
 }
 
 double MeasuredKernels::attention(const AttentionWork& work, bool backward) {
   AttentionWork timed = work;
   timed.batch = 1;
+  timed.length = std::min(work.length, most_length);
   timed.heads = std::min<std::int64_t>(work.heads, 4 * std::max<std::int64_t>(1, work.heads / work.kv_heads));
   timed.kv_heads = std::max<std::int64_t>(1, timed.heads * work.kv_heads / work.heads);
   const auto seconds_of = [&](bool both) {
@@ -179,18 +197,18 @@ double MeasuredKernels::attention(const AttentionWork& work, bool backward) {
         name, [&] { return seconds_together(here_, [&] { return attention_call(timed, both); }); },
         [&] { return (both ? 3.5 : 1) * timed.flops() * (flops_ > 0 ? 3 * seconds_ / flops_ : 1 / 20e9); });
   };
-  const double scale = double(work.batch) * double(work.heads) / double(timed.heads);
+  const double scale = work.flops() / timed.flops();
   const double forward = seconds_of(false);
   return scale * (backward ? std::max(0.0, seconds_of(true) - forward) : forward);
 }
 
 double MeasuredKernels::rows(RowKernel kernel, std::int64_t rows, std::int64_t width, at::ScalarType type) {
-  const std::int64_t timed = std::min(rows, most_rows / 2);
-  const std::string name = text("rows ", name_of(kernel), " ", name_of(type), " ", timed, "x", width);
+  const std::int64_t timed = std::min(rows, most_rows / 2), timed_width = std::min(width, most_row_width);
+  const std::string name = text("rows ", name_of(kernel), " ", name_of(type), " ", timed, "x", timed_width);
   const double seconds = timings_.get(
-      name, [&] { return seconds_together(here_, [&] { return row_call(kernel, timed, width, type); }); },
-      [&] { return stream(double(timed) * double(width) * bytes_of(kernel, type)); });
-  return seconds * double(rows) / double(timed);
+      name, [&] { return seconds_together(here_, [&] { return row_call(kernel, timed, timed_width, type); }); },
+      [&] { return stream(double(timed) * double(timed_width) * bytes_of(kernel, type)); });
+  return seconds * (double(rows) / double(timed)) * (double(width) / double(timed_width));
 }
 
 double MeasuredKernels::stream(double bytes) {

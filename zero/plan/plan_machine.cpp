@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "base/byte_count.h"
 #include "base/core_share.h"
 #include "base/error.h"
 #include "base/files/free_space.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
+#include "base/process/control_group.h"
 #include "base/process/process_facts.h"
 #include "offload/memory/process_memory.h"
 #include "zero/estimate/nearest_fit.h"
@@ -26,11 +30,6 @@ constexpr double share_of_link = 0.8;     // of a link's rate that collectives r
 constexpr double gpu_latency = 8e-6;      // seconds, of a collective inside a node
 constexpr double network_latency = 5e-6;  // for each node of a ring
 constexpr double cable_latency = 50e-6;   // of messages over TCP
-
-int cores_here() {
-  const int own = int(own_cores().count());
-  return own > 0 ? own : std::max(1, int(std::thread::hardware_concurrency()));
-}
 
 void add_network(PlanMachine& machine, const MachineRequest& request, double sheet_rate) {
   if (machine.nodes == 1) return;
@@ -78,7 +77,10 @@ PlanMachine machine_of_sheet(const MachineRequest& request) {
 
 void measure_disk_of(PlanMachine& machine, const Config& config, bool measure) {
   Timings& timings = *machine.timings;
-  std::string folder = config.offload.nvme_dir.empty() ? "." : config.offload.nvme_dir;
+  // A run makes the folder; until then its disk is that of the nearest parent.
+  std::filesystem::path nearest = std::filesystem::absolute(offload_directory(config)).lexically_normal();
+  while (!is_there(nearest.string()) && nearest.has_relative_path()) nearest = nearest.parent_path();
+  const std::string folder = nearest.string();
   if (measure && timings.find("disk read " + folder) == 0) {
     const DiskRates rates = measure_disk(folder);
     if (rates.read > 0 && rates.write > 0) {
@@ -94,7 +96,7 @@ void measure_disk_of(PlanMachine& machine, const Config& config, bool measure) {
 
 PlanMachine machine_here(const MachineRequest& request, const Config& config) {
   PlanMachine machine;
-  const int cores = cores_here();
+  const int cores = ranks_here();
   machine.name = "this machine";
   machine.nodes = request.nodes;
   machine.ranks_per_node = request.ranks_per_node > 0 ? request.ranks_per_node : cores;
@@ -130,6 +132,13 @@ PlanMachine machine_here(const MachineRequest& request, const Config& config) {
 }
 
 }  // namespace
+
+int ranks_here() {
+  const int own = int(own_cores().count());
+  const int cores = own > 0 ? own : std::max(1, int(std::thread::hardware_concurrency()));
+  const double limit = control_group_cores();
+  return limit > 0 ? std::min(cores, std::max(1, int(std::ceil(limit)))) : cores;
+}
 
 double link_rate(const std::string& words, const std::string& option) {
   std::string number = words;

@@ -44,6 +44,10 @@ struct PlanMachine {
   std::vector<std::string> sources() const;
 };
 
+/// The ranks that this machine has by default: the cores that this process may use, by its mask and the limit of its
+/// control group.
+int ranks_here();
+
 /// `config`: names the folder of offloaded states. Throws InputError for an unknown machine or a size without a unit.
 PlanMachine make_machine(const MachineRequest& request, const Config& config);
 

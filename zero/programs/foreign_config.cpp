@@ -41,6 +41,8 @@ Converter number(const std::string& key) {
 
 Converter flag(const std::string& key, const std::string& if_true, const std::string& if_false = "") {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_boolean() && words_of(value) != "auto" && words_of(value) != "unsloth")
+      return "neither true nor false: " + words_of(value);
     const bool yes = value.is_boolean() ? value.get<bool>() : words_of(value) == "auto" || words_of(value) == "unsloth";
     const std::string& toml = yes ? if_true : if_false;
     if (toml.empty()) return "off, as here";
@@ -80,8 +82,10 @@ Converter betas_part(int index) {
     if (!value.is_number()) return "no number";
     for (std::string& set : config.overrides)
       if (set.starts_with("optimizer.betas=[")) {
-        const std::string other = set.substr(17, set.find(',') - 17);
-        set = index == 1 ? "optimizer.betas=[" + other + ", " + value.dump() + "]" : set;
+        const std::size_t begin = set.find('[') + 1, comma = set.find(','), end = set.find(']');
+        const std::string first = set.substr(begin, comma - begin), second = set.substr(comma + 2, end - comma - 2);
+        set = "optimizer.betas=[" + (index == 0 ? value.dump() : first) + ", " + (index == 1 ? value.dump() : second) +
+              "]";
         return "";
       }
     set(config, "optimizer.betas", index == 0 ? "[" + value.dump() + ", 0.999]" : "[0.9, " + value.dump() + "]");
@@ -162,7 +166,8 @@ const KeyTable& deepspeed_table() {
       {"zero_optimization.stage", number("zero.stage")},
       {"zero_optimization.offload_optimizer.device", word("offload.optimizer", places())},
       {"zero_optimization.offload_param.device", word("offload.parameters", places())},
-      {"zero_optimization.zero_hpz_partition_size", number("zero.shard_degree")},
+      {"zero_optimization.zero_hpz_partition_size",
+       absent("it keeps a second copy of the weights on each node; for hybrid sharding give --set zero.shard_degree")},
       {"zero_optimization.reduce_bucket_size", absent(buffers)},
       {"zero_optimization.allgather_bucket_size", absent(buffers)},
       {"zero_optimization.stage3_prefetch_bucket_size", absent(buffers)},
@@ -242,7 +247,11 @@ const KeyTable& axolotl_table() {
          set(config, "training.epochs", text(value.get<double>()));
          return "";
        }},
-      {"max_steps", number("training.steps")},
+      {"max_steps",
+       [](const Json& value, ForeignConfig& config) -> std::string {
+         if (value.is_number() && value < 0) return "unset there";
+         return number("training.steps")(value, config);
+       }},
       {"learning_rate",
        [](const Json& value, ForeignConfig& config) -> std::string {
          set(config, "optimizer.lr", words_of(value));
@@ -349,6 +358,7 @@ ForeignConfig read_foreign_config(const std::string& path) {
   words.resize(std::size_t(file.gcount()));
   if (words.size() > most_bytes)
     throw InputError("--from " + path + ": has more than 1 MiB, so it is no configuration");
+  if (words.starts_with("\xEF\xBB\xBF")) words.erase(0, 3);  // a byte order mark
   const std::size_t first = words.find_first_not_of(" \t\r\n");
   return first != words.npos && words[first] == '{' ? translate_deepspeed(words, path) : translate_axolotl(words, path);
 }

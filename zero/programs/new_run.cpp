@@ -12,6 +12,7 @@
 #include "zero/config/data_files.h"
 #include "zero/config/setup.h"
 #include "zero/plan/node_sheets.h"
+#include "zero/plan/plan_machine.h"
 
 namespace zero {
 namespace {
@@ -38,7 +39,7 @@ std::string list_of(const std::vector<std::string>& files) {
 /// The least number of ranks that a machine's run has, by which batches divide.
 std::int64_t ranks_of(const MachineRequest& machine) {
   const std::int64_t each = machine.ranks_per_node > 0 ? machine.ranks_per_node
-                            : machine.name == "here"   ? 2
+                            : machine.name == "here"   ? ranks_here()
                                                        : node_sheet(machine.name).gpus;
   return each * machine.nodes;
 }
@@ -55,8 +56,6 @@ std::string settings_of(const NewRun& run) {
   text += method != "full" ? "lr = 2e-4\nweight_decay = 0.0\n"
           : preset         ? "lr = 6e-4\n"
                            : "lr = 2e-5\nweight_decay = 0.0\n";
-  if (run.steps > 0 || preset)
-    text += "[lr_scheduler]\nwarmup_steps = " + std::to_string((run.steps > 0 ? run.steps : 1000) / 30) + "\n";
   if (method != "full") text += "[lora]\nr = 16\nlora_alpha = 32\ntarget_modules = \"all-linear\"\n";
   if (method == "qlora") text += "quantization = \"nf4\"\n";
   return text;
@@ -106,6 +105,11 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
   file += "[zero]\nstage = 1\n" + settings_of(run);
   Config config = parse_config(file, "the new configuration", run.overrides);
+  if (!config.model.fields.empty())
+    throw InputError("--set model." + config.model.fields.begin()->first +
+                     ": zero_config writes presets as they are; add the field to the file");
+  if (!config.is_given("lr_scheduler.warmup_steps"))
+    config.lr_scheduler.warmup_steps = config.training.steps ? *config.training.steps / 30 : 0;
   const ModelConfig model = model_config_of(config);
   if (!config.is_given("training.seq_len") || config.training.seq_len == 1) {
     const std::int64_t usual = machine.name == "here" ? 1024 : 2048;

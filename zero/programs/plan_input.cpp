@@ -10,6 +10,7 @@
 #include "zero/config/config_keys.h"
 #include "zero/config/setup.h"
 #include "zero/plan/node_sheets.h"
+#include "zero/plan/plan_machine.h"
 
 namespace zero {
 namespace {
@@ -23,7 +24,7 @@ bool is_preset(const std::string& name) {
 
 int ranks_at_least(const MachineRequest& machine) {
   const int each = machine.ranks_per_node > 0 ? machine.ranks_per_node
-                   : machine.name == "here"   ? 1
+                   : machine.name == "here"   ? ranks_here()
                                               : node_sheet(machine.name).gpus;
   return each * machine.nodes;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <regex>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -46,8 +47,11 @@ class YamlEvent {
 Json plain_value(const std::string& words) {
   static const std::regex whole("[-+]?[0-9]{1,18}"), number("[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
   if (words.empty() || words == "~" || words == "null" || words == "Null" || words == "NULL") return nullptr;
-  if (words == "true" || words == "True" || words == "TRUE") return true;
-  if (words == "false" || words == "False" || words == "FALSE") return false;
+  // PyYAML, which axolotl uses, reads YAML 1.1.
+  static const std::set<std::string> yes{"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"},
+      no{"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
+  if (yes.contains(words)) return true;
+  if (no.contains(words)) return false;
   if (std::regex_match(words, whole)) return std::strtoll(words.c_str(), nullptr, 10);
   if (words.size() < 64 && std::regex_match(words, number)) return std::strtod(words.c_str(), nullptr);
   return words;

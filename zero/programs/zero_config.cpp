@@ -2,6 +2,7 @@
 // the command that runs it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -74,6 +75,7 @@ std::string start_command(const Arguments& arguments, const PlanMachine& machine
   if (!arguments.hostfile.empty())
     return text("mpirun --hostfile ", arguments.hostfile, " --bind-to none -np ", machine.ranks(),
                 " build/release/bin/zero_train ", arguments.out);
+  if (machine.nodes > 1) return command_of(arguments.out, machine);
   return text("scripts/train ", arguments.out, " -np ", machine.ranks());
 }
 
@@ -97,12 +99,26 @@ void take_foreign(Arguments& arguments) {
   take("base_model", foreign.model, run.model, check_model);
   take("datasets", foreign.data, run.data, check_data);
   if (run.output_dir.empty()) run.output_dir = foreign.output_dir;
-  if (run.method.empty() && foreign.tool == "axolotl") run.method = foreign.lora ? "lora" : "full";
+  const auto drop = [&](bool given, std::initializer_list<std::string> keys) {
+    if (!given) return;
+    std::erase_if(foreign.overrides, [&](const std::string& setting) {
+      const bool dropped =
+          std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return setting.starts_with(key); });
+      if (dropped) foreign.dropped.emplace_back(setting.substr(0, setting.find('=')), "the command line gives another");
+      return dropped;
+    });
+  };
+  drop(run.steps > 0, {"training.steps=", "training.epochs="});
+  drop(run.seq_len > 0, {"training.seq_len="});
+  drop(run.global_batch > 0, {"training.global_batch_size="});
+  drop(run.method == "full", {"lora."});
+  drop(run.method == "lora" || run.method == "qlora", {"lora.quantization="});
   std::cout << arguments.from << " is a configuration of " << foreign.tool << ": " << foreign.overrides.size()
             << " keys are taken\n";
   for (const std::string& setting : foreign.overrides) std::cout << "  " << setting << '\n';
   if (!foreign.dropped.empty()) std::cout << "dropped:\n";
   for (const auto& [key, why] : foreign.dropped) std::cout << "  " << key << ": " << why << '\n';
+  if (run.method.empty() && foreign.tool == "axolotl") run.method = foreign.lora ? "lora" : "full";
   run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
 }
 

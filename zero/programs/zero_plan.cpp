@@ -75,6 +75,7 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
   std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.training.seq_len
             << " tokens; " << result.possible << " layouts predicted, " << result.too_large
             << " faster ones do not fit, " << result.illegal << " are refused\n\n";
+  if (!result.best[0].memory.fits) std::cout << "the first does NOT fit " << machine.describe() << "\n";
   std::cout << plan_table(result.best, machine) << "\nthe step of the first:\n" << parts_of_step(result.best[0].time);
   std::cout << "memory is that of the fullest rank; batch is rows x micro-batches of a rank; bytes are what a rank "
                "sends, reads and writes in a step\n";
@@ -106,6 +107,9 @@ int plan(Arguments& arguments) {
   if (result.best.empty())
     throw InputError(
         text("no layout fits ", machine.describe(), ": use more nodes, a shorter seq_len, LoRA or a smaller model"));
+  if (!arguments.write.empty() && !result.best[0].memory.fits)
+    throw InputError("--write " + arguments.write + ": this layout does not fit " + machine.describe() +
+                     "; leave --only-given out");
   if (arguments.json)
     std::cout << plan_json(result, machine);
   else

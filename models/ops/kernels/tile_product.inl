@@ -29,8 +29,11 @@ struct alignas(64) TilePalette {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+// gcc 12 takes the palette for 8 bytes, and tile loads for operations without memory. The empty assembly makes it
+// store everything first.
 TileProducts::TileProducts() {
-  const TilePalette palette;
+  static const TilePalette palette;
+  asm volatile("" ::"m"(palette) : "memory");
   _tile_loadconfig(&palette);
 }
 
@@ -39,6 +42,7 @@ template <bool add>
 HWY_INLINE void tile_product(const Words& a, const Words& b, const Sums& c, std::int64_t words) {
   const std::int64_t stride_a = a.stride * 4, stride_b = b.stride * 4, stride_c = c.stride * 4;
   float* const below = c.at + 16 * c.stride;
+  asm volatile("" ::: "memory");
   if constexpr (add) {
     _tile_loadd(0, c.at, stride_c);
     _tile_loadd(1, c.at + 16, stride_c);
@@ -64,6 +68,7 @@ HWY_INLINE void tile_product(const Words& a, const Words& b, const Sums& c, std:
   _tile_stored(1, c.at + 16, stride_c);
   _tile_stored(2, below, stride_c);
   _tile_stored(3, below + 16, stride_c);
+  asm volatile("" ::: "memory");
 }
 
 template <class T, bool add>

@@ -40,6 +40,16 @@ TEST(ForeignConfig, TranslatesDeepSpeed) {
                                             "zero_optimization.reduce_bucket_size", "zero_optimization.unheard_of"));
 }
 
+TEST(ForeignConfig, ReadsAxolotlAsPyYamlDoes) {
+  const ForeignConfig config = translate_axolotl(
+      "base_model: m\nadam_beta2: 0.95\nadam_beta1: 0.8\ntrain_on_inputs: yes\nbf16: on\nmax_steps: -1\nfp16: perhaps\n",
+      "a.yml");
+  EXPECT_THAT(config.overrides, UnorderedElementsAre("optimizer.betas=[0.8, 0.95]", "data.train_on=\"all\"",
+                                                     "training.precision=\"bf16\""));
+  EXPECT_THAT(config.dropped,
+              UnorderedElementsAre(Pair("max_steps", "unset there"), Pair("fp16", "neither true nor false: perhaps")));
+}
+
 TEST(ForeignConfig, TranslatesAxolotl) {
   const ForeignConfig config = translate_axolotl(
       "base_model: NousResearch/Llama-3.2-1B\nload_in_4bit: true\nadapter: qlora\nlora_r: 32\nlora_target_linear: true\n"
@@ -76,7 +86,7 @@ TEST(YamlText, RefusesWhatItDoesNotTake) {
 
 TEST(YamlText, ReadsPlainWordsByTheCoreSchema) {
   const nlohmann::ordered_json tree = parse_yaml("a: 1\nb: 2e-4\nc: \"1\"\nd: ~\ne: yes\nf: true\n", "a.yml");
-  EXPECT_EQ(tree.dump(), R"({"a":1,"b":0.0002,"c":"1","d":null,"e":"yes","f":true})");
+  EXPECT_EQ(tree.dump(), R"({"a":1,"b":0.0002,"c":"1","d":null,"e":true,"f":true})");
 }
 
 }  // namespace

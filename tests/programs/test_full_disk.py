@@ -183,7 +183,7 @@ def check_fills_before_a_checkpoint(place, disk):
         options = ("--set", "training.steps=40", "--set", "checkpoint.interval=10", "--set", "checkpoint.keep=1", "--set", f"checkpoint.asynchronous={asynchronous}")
         code, said = fill_while_training(place, options, 0, "disk/out")
         assert code == 1 and "given up" in said and "the model could not be written" in said, (code, said)
-        assert "waiting" not in said and "lines wait in memory" in said, said
+        assert "waiting" not in said.replace("bound by waiting", "") and "lines wait in memory" in said, said
         told = re.findall(r"the checkpoint of step (\d+) is given up", said)
         assert told == sorted(set(told), key=int) and "40" in told and "No space left" in said, said
         states = states_told(place, said)

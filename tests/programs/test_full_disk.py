@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import test_records
 from checks import arguments, mount_apart, run_checks
@@ -28,10 +29,22 @@ def mount(path, size):
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], check=True)
 
 
+def open_in_time(path, seconds=10):
+    """A disk in memory may lack room for a new file for a moment, although it says that it has room."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return open(path, "wb")
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.001)
+
+
 def fill(path, left):
     """Takes what the disk has free but for `left` bytes, as far as its pages allow."""
     space = os.statvfs(path)
-    with open(os.path.join(path, "filler"), "wb") as file:
+    with open_in_time(os.path.join(path, "filler")) as file:
         try:
             file.write(b"x" * max(0, space.f_bavail * space.f_bsize - left))
         except OSError:

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
+#include "base/process/child_process.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "zero/doctor/program_output.h"
 

@@ -43,7 +43,7 @@ Finding examine_gpus() {
     if (!at::detail::getCUDAHooks().hasCUDA())
       return {"GPUs", Verdict::warning, words + "; this build cannot use them",
               "build the cuda preset: scripts/build cuda"};
-    const int usable = at::detail::getCUDAHooks().deviceCount();
+    const unsigned usable = static_cast<unsigned char>(at::detail::getCUDAHooks().deviceCount());
     if (usable == 0)
       return {"GPUs", Verdict::fault, words + "; CUDA can use none of them",
               "look at CUDA_VISIBLE_DEVICES, and at the driver's version, which CUDA 13 needs to be 580 or newer"};

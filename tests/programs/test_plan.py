@@ -106,7 +106,8 @@ def check_refusals(place):
         assert error.count("error:") == 1, error
     error = place.run("zero_plan", "llama-tiny", "--machine", "h100-node", "--nodes", "3", "--global-batch", "64", "--set", "parallel.context=1", "--set", "parallel.tensor=1", code=2).stderr
     assert "must be a multiple" in error, error  # the batch does not divide; memory is no reason
-    words = ["tinyllama-1.1b", "--only-given", "--ranks-per-node", "1", "--memory", "600MiB", "--no-measure"]
+    assert "--data" in place.run("zero_plan", "llama-tiny", "--no-measure", "--write", "never.toml", code=2).stderr
+    words = ["tinyllama-1.1b", "--data", "tokens.bin", "--only-given", "--ranks-per-node", "1", "--memory", "600MiB", "--no-measure"]
     assert "does NOT fit" in place.run("zero_plan", *words).stdout
     assert "does not fit" in place.run("zero_plan", *words, "--write", "never.toml", code=2).stderr and not os.path.exists(place.path("never.toml"))
 

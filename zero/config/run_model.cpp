@@ -162,19 +162,28 @@ std::string template_warning(const Config& config) {
   }
 }
 
+/// True if a key is given with another value than its default.
+bool is_changed(const Config& config, const std::string& name) {
+  if (!config.is_given(name)) return false;
+  Config given = config, defaults;
+  for (const ConfigKey& key : config_keys())
+    if (key.full_name() == name) return read_field(key.field(given)) != read_field(key.field(defaults));
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   std::vector<std::string> doubts;
   for (const auto& [key, rule] :
        {std::pair("training.max_skipped_steps", "skip"), std::pair("training.max_rollbacks", "rollback")})
-    if (config.is_given(key) && config.training.on_nonfinite != rule)
+    if (is_changed(config, key) && config.training.on_nonfinite != rule)
       doubts.push_back(text(config.where(key), ": has no effect with training.on_nonfinite = \"",
                             config.training.on_nonfinite, "\": it is for \"", rule, "\""));
-  if (config.is_given("parallel.chunks") && config.parallel.schedule != "interleaved")
+  if (is_changed(config, "parallel.chunks") && config.parallel.schedule != "interleaved")
     doubts.push_back(config.where("parallel.chunks") + ": has no effect without parallel.schedule = \"interleaved\"");
   for (const char* key : {"parallel.schedule", "parallel.regather"})
-    if (config.is_given(key) && config.parallel.pipeline == 1)
+    if (is_changed(config, key) && config.parallel.pipeline == 1)
       doubts.push_back(config.where(key) + ": has no effect without parallel.pipeline");
   if (!config.data.validation.empty() && config.training.validation_interval == 0)
     doubts.push_back(text(config.where("training.validation_interval"), ": the run is never validated, and ",

@@ -93,6 +93,9 @@ int plan(Arguments& arguments) {
   arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
   arguments.machine.version = version();
   arguments.machine.measure = !arguments.no_measure;
+  const bool of_model = config.source != arguments.input.model;
+  if (!arguments.write.empty() && of_model && arguments.input.data.empty())
+    throw InputError("--write " + arguments.write + ": a model needs --data too, the files to train on");
   if (!arguments.write.empty() && is_there(arguments.write))
     throw InputError("--write " + arguments.write + ": exists; name another file, or remove that one");
   PlanMachine machine = make_machine(arguments.machine, config);

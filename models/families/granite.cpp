@@ -1,6 +1,6 @@
 // Granite 3 (Granite Team 2024): Llama with factors of the embedding's rows, the scores, the additions to the residual
 // stream and the logits (maximal update parametrization, Yang et al. 2022).
-#include "models/families/decoder_fields.h"
+#include "models/families/config_fields.h"
 #include "models/families/family.h"
 
 namespace zero {
@@ -14,12 +14,7 @@ double read_factor(ConfigFields& fields, const char* name) {
 }
 
 void read(ConfigFields& fields, ModelConfig& config) {
-  config.rms_norm_eps = 1e-6;
-  config.bos_token_id = 1;
-  config.eos_token_ids = {2};
-  read_decoder(fields, config);
-  read_attention_bias(fields, config);
-  fields.flag("mlp_bias", config.mlp_bias);
+  llama_family().read(fields, config);
   config.embedding_scale = read_factor(fields, "embedding_multiplier");
   config.residual_scale = read_factor(fields, "residual_multiplier");
   config.logits_scale = 1 / read_factor(fields, "logits_scaling");

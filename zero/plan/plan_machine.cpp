@@ -140,6 +140,13 @@ int ranks_here() {
   return limit > 0 ? std::min(cores, std::max(1, int(std::ceil(limit)))) : cores;
 }
 
+std::int64_t ranks_of(const MachineRequest& request) {
+  const std::int64_t each = request.ranks_per_node > 0 ? request.ranks_per_node
+                            : request.name == "here"   ? ranks_here()
+                                                       : node_sheet(request.name).gpus;
+  return each * request.nodes;
+}
+
 double link_rate(const std::string& words, const std::string& option) {
   std::string number = words;
   for (const char* ending : {"/s", "ps"})

@@ -48,6 +48,9 @@ struct PlanMachine {
 /// control group.
 int ranks_here();
 
+/// The ranks of the machine that a request names.
+std::int64_t ranks_of(const MachineRequest& request);
+
 /// `config`: names the folder of offloaded states. Throws InputError for an unknown machine or a size without a unit.
 PlanMachine make_machine(const MachineRequest& request, const Config& config);
 

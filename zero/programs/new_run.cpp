@@ -13,14 +13,10 @@
 #include "zero/config/setup.h"
 #include "zero/plan/node_sheets.h"
 #include "zero/plan/plan_machine.h"
+#include "zero/programs/plan_input.h"
 
 namespace zero {
 namespace {
-
-bool has_preset(const std::string& name) {
-  const std::vector<std::string>& names = preset_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 std::vector<std::string> files_of(const std::string& data) {
   std::vector<std::string> files;
@@ -36,22 +32,14 @@ std::string list_of(const std::vector<std::string>& files) {
   return "[" + list + "]";
 }
 
-/// The least number of ranks that a machine's run has, by which batches divide.
-std::int64_t ranks_of(const MachineRequest& machine) {
-  const std::int64_t each = machine.ranks_per_node > 0 ? machine.ranks_per_node
-                            : machine.name == "here"   ? ranks_here()
-                                                       : node_sheet(machine.name).gpus;
-  return each * machine.nodes;
-}
-
 std::string method_of(const NewRun& run) {
   if (!run.method.empty()) return run.method;
-  return has_preset(run.model) ? "full" : "lora";
+  return is_preset(run.model) ? "full" : "lora";
 }
 
 std::string settings_of(const NewRun& run) {
   const std::string method = method_of(run);
-  const bool preset = has_preset(run.model);
+  const bool preset = is_preset(run.model);
   std::string text = "[optimizer]\n";
   text += method != "full" ? "lr = 2e-4\nweight_decay = 0.0\n"
           : preset         ? "lr = 6e-4\n"
@@ -63,7 +51,7 @@ std::string settings_of(const NewRun& run) {
 
 std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int64_t seq_len) {
   if (run.global_batch > 0) return run.global_batch;
-  const bool pretrains = has_preset(run.model) && machine.name != "here";
+  const bool pretrains = is_preset(run.model) && machine.name != "here";
   const std::int64_t wanted = pretrains ? 524288 / seq_len : 32, ranks = ranks_of(machine);
   return std::max(ranks, (wanted + ranks - 1) / ranks * ranks);
 }
@@ -71,7 +59,7 @@ std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int6
 }  // namespace
 
 void check_model(const std::string& model) {
-  if (has_preset(model)) return;
+  if (is_preset(model)) return;
   std::string names;
   for (const std::string& name : preset_names()) names += (names.empty() ? "" : ", ") + name;
   if (!is_there(model))
@@ -97,7 +85,7 @@ void check_machine(const std::string& machine) {
 }
 
 Config config_of(const NewRun& run, const MachineRequest& machine) {
-  const bool preset = has_preset(run.model);
+  const bool preset = is_preset(run.model);
   std::string file = "[job]\noutput_dir = " + toml_text(run.output_dir) + "\n[model]\n" + (preset ? "preset" : "path") +
                      " = " + toml_text(run.model) + "\n[data]\ntrain = " + list_of(files_of(run.data)) + "\n";
   if (!run.tokenizer.empty()) file += "tokenizer = " + toml_text(run.tokenizer) + "\n";

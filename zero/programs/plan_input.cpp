@@ -9,25 +9,12 @@
 #include "models/model_config.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/setup.h"
-#include "zero/plan/node_sheets.h"
 #include "zero/plan/plan_machine.h"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t planned_seq_len = 2048, planned_tokens = 131072;
-
-bool is_preset(const std::string& name) {
-  const std::vector<std::string>& names = preset_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-int ranks_at_least(const MachineRequest& machine) {
-  const int each = machine.ranks_per_node > 0 ? machine.ranks_per_node
-                   : machine.name == "here"   ? ranks_here()
-                                              : node_sheet(machine.name).gpus;
-  return each * machine.nodes;
-}
 
 std::string config_text(const PlanInput& input, const std::string& data) {
   std::string name = std::filesystem::path(input.model).filename().string();
@@ -49,7 +36,7 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
     config.training.seq_len =
         input.seq_len > 0 ? input.seq_len : std::min(planned_seq_len, model.max_position_embeddings);
   if (!config.training.global_batch_size) {
-    const std::int64_t ranks = ranks_at_least(machine);
+    const std::int64_t ranks = ranks_of(machine);
     std::int64_t rows = std::max<std::int64_t>(planned_tokens / config.training.seq_len, 1);
     rows = std::max(ranks, (rows + ranks - 1) / ranks * ranks);
     config.training.global_batch_size = input.global_batch > 0 ? input.global_batch : rows;
@@ -58,6 +45,11 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
 }
 
 }  // namespace
+
+bool is_preset(const std::string& name) {
+  const std::vector<std::string>& names = preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 Config config_of(const PlanInput& input, const MachineRequest& machine) {
   if (input.model.empty())

@@ -18,6 +18,8 @@ struct PlanInput {
   bool keep_batch = false;        // local_batch_size is not searched
 };
 
+bool is_preset(const std::string& name);
+
 /// Reads the configuration, or makes one for a model. Throws InputError for a missing or unknown model, and for options
 /// of models beside a configuration.
 Config config_of(const PlanInput& input, const MachineRequest& machine);

@@ -3,6 +3,7 @@
 
 usage: failing_rank.py FAILING_RANK_PROGRAM MPIRUN [options of mpirun ...]
 """
+import contextlib
 import os
 import re
 import signal
@@ -13,13 +14,13 @@ import time
 LIMIT = 10.0  # seconds in which a job must have ended everywhere
 
 # A rank that waits for a returned rank learns of it at once in shared memory. With messages the deadline ends
-# it. Open MPI 4.1's mpirun at times hangs if it learns of an abort while it notes a process that has ended, so
-# that case is not tested.
+# it, which is not tested.
 RETURNED = r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19"
 BY_SHARED_MEMORY = {"return", "uncaught-return"}
 
-# The words of such a hang. All ranks have ended by then. At times mpirun itself crashes instead.
-MPIRUN_HANGS = "ORTE_ERROR_LOG: Out of resource in file ../../../orte/util/show_help.c"
+# Open MPI 4.1's mpirun can hang or crash in its own end, after all ranks have ended: about 1 in 60 jobs each, where
+# ranks abort while another has returned (PMIx_server_finalize). Such a case runs again.
+TRIES = 4
 
 LEFT = [r"error: rank 1: the program has ended in the middle of its job, .*: exit\(\) was called, or the World was never destroyed"]
 
@@ -48,18 +49,31 @@ CASES = [
 ]
 
 
+def living_children(pid):
+    """The processes below this one that have not ended."""
+    found = []
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        children = file.read().split()
+    for child in children:
+        with contextlib.suppress(OSError), open(f"/proc/{child}/stat") as file:
+            if file.read().rpartition(")")[2].split()[0] not in "ZX":
+                found.append(child)
+    return found
+
+
 def run(mpirun, program, kind, shared_memory):
-    """Exit code (None when it had to be killed), seconds and output of one job."""
+    """Exit code (None when it had to be killed), seconds and output of one job, and whether mpirun itself failed."""
     start = time.monotonic()
     job = subprocess.Popen(mpirun + ["-np", "3", program, kind, "1", shared_memory], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         output, _ = job.communicate(timeout=30)
-        return job.returncode, time.monotonic() - start, output
+        return job.returncode, time.monotonic() - start, output, job.returncode < 0
     except subprocess.TimeoutExpired:
+        mpirun_hangs = not living_children(job.pid)
         os.killpg(job.pid, signal.SIGKILL)
         output, _ = job.communicate()
-        return None, time.monotonic() - start, output
+        return None, time.monotonic() - start, output, mpirun_hangs
 
 
 def main():
@@ -68,10 +82,11 @@ def main():
     wrong = 0
     for kind, code, needed, once in CASES:
         for shared_memory in ("on",) if kind in BY_SHARED_MEMORY else ("on", "off"):
-            got, seconds, output = run(mpirun, program, kind, shared_memory)
-            if (got is None and MPIRUN_HANGS in output) or (got is not None and got < 0):
-                print(f"{kind:14} shared_memory={shared_memory:3} mpirun itself hung or crashed; once more")
-                got, seconds, output = run(mpirun, program, kind, shared_memory)
+            for _ in range(TRIES):
+                got, seconds, output, mpirun_failed = run(mpirun, program, kind, shared_memory)
+                if not mpirun_failed:
+                    break
+                print(f"{kind:14} shared_memory={shared_memory:3} mpirun itself hung or crashed")
             faults = []
             if got is None or seconds > LIMIT:
                 faults.append(f"took {seconds:.1f} s")

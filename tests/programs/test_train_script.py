@@ -218,6 +218,19 @@ def check_words_that_nobody_takes(place):
         os.close(words)
 
 
+def check_mpirun_that_hangs(place):
+    """An mpirun that waits for a lock after its ranks have ended is killed. One that has ranks, or that still writes, is not."""
+    with open(place.path("mpirun"), "w") as file:
+        file.write("#!/usr/bin/env python3\nimport os, subprocess, threading, time\nsubprocess.run(['sleep', '3'])\nprint('ranks have ended', flush=True)\n"
+                   "if os.environ['HANGS'] == 'yes':\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\ntime.sleep(12)\n")
+    os.chmod(place.path("mpirun"), 0o755)
+    for hangs, code in (("yes", 1), ("no", 0)):
+        env = environment(ZERO_BIN=place.bin, PATH=place.folder + ":" + os.environ["PATH"], HANGS=hangs)
+        done = subprocess.run([SCRIPT, "config.toml", "-np", "2"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=env)
+        assert done.returncode == code and done.stdout == "ranks have ended\n", done
+        assert ("mpirun hung after all ranks had ended" in done.stderr) == (hangs == "yes"), done
+
+
 def check_rank_that_fails_alone(place):
     """The others are ended by SIGTERM, to which none answers that a checkpoint follows."""
     with two_ranks(place, *ENDLESS, "--set", "comm.deadline_seconds=2") as script:

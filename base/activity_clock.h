@@ -1,5 +1,5 @@
 #pragma once
-// ActivityClock: how the thread of one rank spends its time. Every moment counts once, for the innermost scope.
+// ActivityClock: measures how one rank's thread spends its time. Every moment counts once, for the innermost scope.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,25 +15,25 @@ enum class Activity : std::uint8_t {
   sums,       // reduce-scatters and all-reduces
   disk,       // waiting for offloaded states and weights
   data,       // reading batches
-  ranks,      // waiting for other ranks to come to a call
+  ranks,      // waiting for other ranks to join a call
   other
 };
 inline constexpr int activities = 9;
 const char* name_of(Activity activity);
 
-/// An activity in detail. The texts must live as long as the program; null: none.
+/// Details of an activity. The texts must live as long as the program. Null means that there is none.
 struct Doing {
   Activity activity = Activity::other;
   const char* what = nullptr;   // a more exact name
   const char* phase = nullptr;  // of the step
   int unit = -1;                // of the model; -1: none
-  std::int64_t bytes = 0;       // that move
+  std::int64_t bytes = 0;       // bytes that it moves
 };
 
 /// Nanoseconds of the node's monotonic clock, which all its processes share.
 std::int64_t monotonic_nanoseconds();
 
-/// A time in which a thread did one thing.
+/// A period in which a thread did one thing.
 struct TimeSlice {
   std::int64_t begin = 0, end = 0;  // monotonic_nanoseconds()
   Doing doing;
@@ -48,7 +48,7 @@ struct ActivityTimes {
   double seconds() const;
 };
 
-/// One thread uses it.
+/// Only one thread uses it.
 class ActivityClock {
  public:
   using Now = std::int64_t (*)();
@@ -61,7 +61,7 @@ class ActivityClock {
 
   const ActivityTimes& times() const { return times_; }
   const std::vector<TimeSlice>& slices() const { return slices_; }
-  /// Slices that did not fit.
+  /// The number of slices that did not fit.
   std::int64_t left_out() const { return left_out_; }
 
  private:
@@ -77,7 +77,7 @@ class ActivityClock {
   std::int64_t left_out_ = 0;
 };
 
-/// While this object lives, the clock measures this thread, which needs no other clock.
+/// While this object lives, `clock` measures this thread. Afterwards the thread has its previous clock again.
 class ActivityClockScope {
  public:
   explicit ActivityClockScope(ActivityClock& clock);
@@ -89,7 +89,8 @@ class ActivityClockScope {
   ActivityClock* before_;
 };
 
-/// While this object lives, the thread does this. Scopes nest. Without a clock it does nothing.
+/// While this object lives, the thread's time counts for this activity. Scopes nest. Does nothing on a thread without a
+/// clock.
 class ActivityScope {
  public:
   explicit ActivityScope(Activity activity) : ActivityScope(Doing{activity}) {}

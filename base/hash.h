@@ -19,7 +19,7 @@ std::uint64_t linear_checksum(const std::byte* data, std::size_t bytes);
 /// it.
 std::uint64_t checksum_of(std::string bytes);
 
-/// CRC-32C as files and protocols use it (RFC 3720, appendix B.4): that of "123456789" is 0xE3069283.
+/// CRC-32C as files and protocols use it (RFC 3720, appendix B.4). The CRC-32C of "123456789" is 0xE3069283.
 std::uint32_t crc32c_of(std::string_view bytes);
 
 /// 64-bit FNV-1a (Fowler, Noll, Vo; draft-eastlake-fnv). To continue a hash, pass the hash of the preceding text.

@@ -15,14 +15,14 @@ class CollectiveMemory {
  public:
   virtual ~CollectiveMemory() = default;
 
-  /// A tensor [numel] on the backend's device, uninitialised. It lies in the reserved arena as long as the arena has
+  /// A tensor [numel] on the backend's device, uninitialised. It comes from the reserved arena while the arena has
   /// room.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type) = 0;
 
   /// Reserves memory for later allocate() calls: `blocks` lists their sizes in bytes. A backend that registers memory
   /// then takes all of them from one registered arena. Ranks must allocate in the same order, so that offsets agree.
-  /// `largest_sum` is the bytes of the largest vector of a reduce_scatter or all_reduce, or 0. A second call makes
-  /// another arena. An arena lives as long as its tensors. Collective.
+  /// `largest_sum` is the size in bytes of the largest vector of a reduce_scatter or all_reduce, or 0. A second call
+  /// makes another arena. An arena lives as long as its tensors. Collective.
   virtual void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) = 0;
 
   /// The device memory in bytes that LibTorch's allocators do not count.

@@ -24,8 +24,8 @@ class FailureHandling {
   virtual std::unique_ptr<FailureReports> make_reports() = 0;
 };
 
-/// For backends whose calls have finished when they return and throw their own failures. Such a backend cannot exchange
-/// reports.
+/// For synchronous backends: a call has finished when it returns, and throws its own failure. Such a backend cannot
+/// exchange reports.
 class SynchronousFailures final : public FailureHandling {
  public:
   void check() const override {}

@@ -1,5 +1,5 @@
 #pragma once
-// FlightRecorder: records each rank's last call, to name the rank that is missing in a collective if the backend
+// FlightRecorder: records each rank's last call. It names the rank that is missing in a collective if the backend
 // cannot. Ranks of one node write to shared memory, which any thread can read. After a failure, ranks of other nodes
 // are asked once.
 #include <atomic>
@@ -30,8 +30,8 @@ class FlightRecorder {
   void complete();
 
   /// Describes the ranks of this node that have issued fewer calls than this rank, with the last call of each. If all
-  /// have issued as many, names those whose devices have finished fewer. If ranks of other nodes cannot be asked, lists
-  /// them as not visible from here. Returns an empty text if there is no rank to name.
+  /// have issued equally many, describes those whose devices have finished fewer. If ranks of other nodes cannot be
+  /// asked, lists them as not visible from here. Returns an empty text if there is no rank to name.
   std::string who_is_behind() const;
 
   /// Asks the ranks of other nodes and describes those that are behind, and nodes that did not answer within

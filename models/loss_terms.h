@@ -32,7 +32,7 @@ class LossTerms {
   /// The sum of the terms, [] without gradient. Undefined if there are none.
   const at::Tensor& sum() const { return sum_; }
 
-  /// Begins the backward pass. Units that are recomputed from now on do not add their terms again; the terms get this
+  /// Begins the backward pass. Units that are recomputed from now on do not add their terms again. The terms get this
   /// gradient, [].
   void begin_backward(at::Tensor gradient) { gradient_ = std::move(gradient); }
   const at::Tensor& gradient() const { return gradient_; }

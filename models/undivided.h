@@ -16,8 +16,8 @@ extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {
 
-/// While it lives, the calling thread computes everything alone. MKL's limit is set too: on Intel processors MKL's
-/// order of additions depends on the number of threads that it may use, even if it uses one.
+/// While this object lives, the calling thread computes everything alone. MKL's limit is set too. On Intel processors,
+/// MKL's order of additions depends on the number of threads that MKL may use, even if it uses one.
 class OneThread {
  public:
   OneThread() { set(1); }
@@ -39,9 +39,9 @@ class OneThread {
   int mkl_before_ = MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0;
 };
 
-/// Acts as OneThread if LibTorch's deterministic algorithms are on. The bits that LibTorch's own loops give depend on
-/// the number of threads: sums change their order, and functions such as exp compute the end of a thread's range
-/// differently. Training code that uses them needs an Undivided. Elementwise sums and products do not.
+/// Acts as OneThread if LibTorch's deterministic algorithms are on. The results of LibTorch's own loops depend on the
+/// number of threads. Sums change their order, and functions such as exp compute the end of a thread's range
+/// differently. Training code that uses such loops needs an Undivided. Elementwise sums and products do not need one.
 class Undivided {
  public:
   Undivided() {

@@ -54,7 +54,7 @@ inline constexpr std::int64_t ignored_target = -100;
 
 /// Some of a rank's tokens, if a computation runs on tiles of tokens.
 struct TokenTile {
-  std::int64_t first = 0;       // index of the tile's first token among the rank's
+  std::int64_t first = 0;       // index of the tile's first token among the rank's tokens
   std::int64_t row_length = 0;  // of the rows that the tokens come from; 0: not a tile but all tokens
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// ShardHome: where a rank keeps its part of one flat vector between uses: in a tensor on any device, or in a store.
+// ShardHome: the place where a rank keeps its part of one flat vector between uses. That is a tensor on any device, or
+// a store.
 #include <ATen/core/Tensor.h>
 
 #include "offload/shard_store.h"
@@ -13,7 +14,7 @@ class ShardHome {
   ShardHome(const ShardHome&) = delete;
   ShardHome& operator=(const ShardHome&) = delete;
 
-  /// A hint: starts to load the part.
+  /// Starts to load the part. This is only a hint.
   virtual void fetch() {}
   /// Returns the whole part as a flat tensor, valid until release(). If the home is not a TensorHome, do not acquire it
   /// twice without a release.

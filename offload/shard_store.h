@@ -16,7 +16,7 @@ class ShardStore {
   int shards() const { return static_cast<int>(bytes_.size()); }
   std::int64_t bytes(int shard) const { return bytes_.at(static_cast<std::size_t>(shard)); }
 
-  /// A hint: starts to load a shard, or does nothing if there is no room for it yet.
+  /// Starts to load a shard, or does nothing if there is no room for it yet. This is only a hint.
   virtual void fetch(int shard) {}
   /// Waits for the shard's bytes and returns them, 64-byte aligned and valid until release(). Do not acquire a shard
   /// twice without a release.

@@ -16,7 +16,7 @@ struct StateSpec {
   at::ScalarType type = at::kFloat;
   std::int64_t grain = 1;  // elements that share one number: 1, or a block's
 
-  /// How many numbers `elements` elements need. The last block may be short.
+  /// Returns how many numbers `elements` elements need. The last block may be short.
   std::int64_t numel(std::int64_t elements) const { return (elements + grain - 1) / grain; }
   std::int64_t bytes(std::int64_t elements) const { return numel(elements) * std::int64_t(c10::elementSize(type)); }
 

@@ -59,8 +59,8 @@ std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
 /// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1 with
-/// errno if another holder has the lock (EWOULDBLOCK), if the folder is missing (ENOENT), or if the file system has no
-/// locks (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if the call fails otherwise.
+/// errno for a lock that another holder has (EWOULDBLOCK), a missing folder (ENOENT), and a file system without locks
+/// (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if the call fails otherwise.
 int lock_folder(const std::string& folder, FileCalls& calls);
 
 /// True if both paths lead to the same existing file or folder.

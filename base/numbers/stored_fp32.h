@@ -9,8 +9,8 @@
 namespace zero {
 
 /// Rounds an fp32 bit pattern stochastically to bf16. The probability of rounding up is proportional to the distance
-/// from the lower neighbour, so the mean over all draws in [0, 2^16) is the number itself. A bf16 value stays as it is.
-/// A finite number stays finite: it saturates at the largest bf16. A NaN stays a NaN. The sign is kept.
+/// from the lower neighbour. The mean over all draws in [0, 2^16) is therefore the number itself. A bf16 value stays as
+/// it is. A finite number stays finite: it saturates at the largest bf16. A NaN stays a NaN. The sign is kept.
 template <class U>
 constexpr U stochastic_bf16(U bits, U draw) {
   const U size = bits & 0x7FFFFFFFu, zeros = bits ^ bits;
@@ -43,8 +43,8 @@ constexpr U joined_fp32(U bf16, U remainder) {
 }
 
 /// Stochastic rounding draws Philox numbers (base/philox.h), with a key made from the seed and the step. Each state of
-/// a tensor has a stream. Element 64 g + 16 w + 8 h + l of the tensor takes its draw from block 8 g + l of that stream,
-/// from the lower (h = 0) or upper (h = 1) half of word w.
+/// a tensor has a stream. Element 64 g + 16 w + 8 h + l of the tensor takes its draw from block 8 g + l of that stream.
+/// The draw is the lower (h = 0) or upper (h = 1) half of word w.
 inline constexpr int drawn_elements = 64;
 constexpr std::uint64_t rounding_key(std::uint64_t seed, std::uint64_t step) {
   return mix_seed(mix_seed(seed, 0x726F756E64u), step);

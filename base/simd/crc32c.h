@@ -1,5 +1,5 @@
 #pragma once
-// Steps of CRC-32C (the polynomial of Castagnoli, as in iSCSI) by the processor's own instruction.
+// Steps of CRC-32C (Castagnoli's polynomial, as in iSCSI), computed by the processor's own instruction.
 #include <cstdint>
 
 #if defined(__SSE4_2__)

@@ -21,7 +21,7 @@ class AgreedError : public Error {
 /// throw InputError or AgreedError with the exit code and message that comm/outcome.h selects.
 void all_or_none(Communicator& group, const std::function<void()>& work);
 
-/// Rank 0 runs the work while the others wait, however long the work takes. Rank 0 sends them a sign of life twice a
+/// Rank 0 runs the work while the others wait, however long the work takes. Rank 0 sends them a heartbeat twice a
 /// second, so the deadline of collectives does not apply. If the work throws, all ranks throw its exception, and the
 /// message does not name rank 0. The work runs on a thread of its own, with the caller's thread count, gradient mode
 /// and memory tracker. It must not call collectives (comm/agreement/rank0_scope.h).

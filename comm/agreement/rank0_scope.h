@@ -4,7 +4,7 @@
 namespace zero {
 
 /// While a Rank0Scope lives, every collective that this thread calls on several ranks throws InputError with the
-/// remedy, because no other rank would join the call.
+/// remedy. No other rank would join such a call.
 class Rank0Scope {
  public:
   Rank0Scope() { ++depth; }

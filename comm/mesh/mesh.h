@@ -37,7 +37,8 @@ class Mesh {
   /// null for a group of one. Collective.
   std::unique_ptr<Communicator> another(AxisSet axes);
 
-  /// The device memory in bytes, held by ranks() and by all groups of along(), that LibTorch's allocators do not count.
+  /// The bytes of device memory that ranks() and all groups of along() hold and that LibTorch's allocators do not
+  /// count.
   std::int64_t own_device_bytes() const;
 
  private:

@@ -36,7 +36,7 @@ class AxisSet {
   std::uint8_t bits_ = 0;
 };
 
-/// Sets of axes, named by what ranks along them divide or copy.
+/// Sets of axes. Each is named after the things that ranks along it divide or copy.
 namespace axes {
 inline constexpr AxisSet all = AxisSet().others();
 inline constexpr AxisSet rows{MeshAxis::replicate, MeshAxis::shard};                       // of a batch

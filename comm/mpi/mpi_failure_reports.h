@@ -5,7 +5,7 @@
 
 namespace zero {
 
-/// Calls of this backend have finished when they return, and throw their own failures. The ranks of the group with this
+/// A call of this backend has finished when it returns, and throws its own failure. The ranks of the group with this
 /// Fortran handle can exchange reports of at most 64 KiB each.
 class MpiFailures final : public FailureHandling {
  public:

@@ -1,6 +1,7 @@
 #pragma once
 // A number in shared memory that one process raises and others wait for. A waiter spins briefly, then yields, then
-// sleeps in the kernel (futex). If there are more ranks than cores, waiters then do not take time from working ranks.
+// sleeps in the kernel (futex). Waiters therefore take no time from working ranks, even if there are more ranks than
+// cores.
 #include <atomic>
 #include <chrono>
 #include <cstdint>

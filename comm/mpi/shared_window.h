@@ -32,8 +32,8 @@ class SharedWindow {
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
-  /// Makes other ranks' later waits for this rank fail at once. If an exception is in flight, does not: that exception
-  /// is the cause, and whoever catches it reports it.
+  /// Makes other ranks' later waits for this rank fail at once. Does nothing if an exception is in flight. That
+  /// exception is the cause, and the code that catches it reports it.
   ~SharedWindow();
 
   int rank() const { return rank_; }

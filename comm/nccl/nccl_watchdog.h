@@ -73,7 +73,7 @@ class NcclWatchdog {
   std::vector<ncclComm*> comms_;
   mutable std::string failure_;
   mutable bool must_ask_ = false;  // no rank of this node is missing
-  mutable bool said_ = false;      // check() has thrown it
+  mutable bool said_ = false;      // check() has thrown the failure
   bool ending_ = false;
   std::thread thread_;
 };

@@ -14,7 +14,7 @@
 
 namespace zero {
 
-/// Unwinds the thread of a rank that a planned fault makes leave.
+/// Thrown to unwind the thread of a rank that leaves because of a planned fault.
 struct SimLeft {};
 
 struct SimRank {

@@ -42,7 +42,7 @@ class SimWorld {
   ~SimWorld();
 
   /// Calls body(communicator, rank) once per rank, each in its own thread, and waits for all. If a rank fails, the
-  /// other ranks are woken with an Error, and run() rethrows the first failure as the same class: InputError, Error or
+  /// other ranks are woken with an Error. run() rethrows the first failure as the same class: InputError, Error or
   /// InternalError. Its message then begins with the rank and ends with the position of every rank.
   void run(const std::function<void(Communicator&, int)>& body);
 

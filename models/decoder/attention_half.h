@@ -12,7 +12,7 @@ namespace zero {
 class AttentionHalf final : public DecoderHalf {
  public:
   /// Declares its parameters in the unit, which must outlive it. `rotary` is the table for the layer's rope kind,
-  /// shared by all blocks of that kind. `place` is the rank whose heads it holds.
+  /// shared by all blocks of that kind. `place` is the rank whose heads this object holds.
   AttentionHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
                 std::shared_ptr<Rotary> rotary, SlicePlace place);
 
@@ -26,7 +26,7 @@ class AttentionHalf final : public DecoderHalf {
                            SlicePlace place);
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
   WidthPart attend(const WidthPart& qkv, const ForwardContext& context) const;
-  /// Attention on a context axis, whose ranks exchange tokens for heads first.
+  /// Attention on a context axis. Its ranks first exchange tokens for heads.
   WidthPart attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const;
 
   const Unit& unit_;

@@ -11,14 +11,15 @@ namespace zero {
 /// or inner columns, embedding and head by vocabulary. The number of heads must allow that (why_not_cut).
 Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePlace place = {});
 
-/// Says why this many ranks cannot divide the model along the tensor axis, and which numbers can. Empty if they can.
+/// Returns why this many ranks cannot divide the model along the tensor axis, and which numbers of ranks can. Empty if
+/// they can.
 std::string why_not_cut(const ModelConfig& config, int ranks);
 
 /// The same for the ranks of a context axis, which share the heads of each tensor rank.
 std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks);
 
 /// Computes logits [B, T, vocabulary] from the head's input x [B, T, hidden], in fp32 (or fp64 for fp64 weights).
-/// `context` is that of the pass, whose ranks may divide the vocabulary.
+/// `context` is the context of the pass. Its ranks may divide the vocabulary.
 at::Tensor logits_of(Unit& head, const at::Tensor& x, const ForwardContext& context);
 
 /// Computes -log p(target) of each token, [B, T] in fp32 (or fp64 for fp64 weights), without gradients. Tokens that are

@@ -18,7 +18,7 @@ class HalfInput {
   };
 
   /// `norm` is the norm's module name in the unit; if empty, there is no norm. `place` is the rank whose slices of the
-  /// product it holds.
+  /// product this object holds.
   HalfInput(Unit& unit, const std::string& norm, const ProjectionModules& modules, const ModelConfig& config,
             const DecoderNames& names, SlicePlace place);
 
@@ -32,7 +32,7 @@ class HalfInput {
   Projection product_;
 };
 
-/// The product that returns to the model's width, and a norm of it.
+/// The product that maps back to the model's width, and a norm of its result.
 class HalfOutput {
  public:
   HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,

@@ -28,7 +28,7 @@ enum class ProductCut : std::uint8_t { outputs, inputs };
 class Projection {
  public:
   /// Declares the weight, and the bias if there is one, as parameters of the unit, which must outlive it. `place` is
-  /// the rank whose slice it holds.
+  /// the rank whose slice this object holds.
   Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names,
              ProductCut cut, SlicePlace place);
 

@@ -16,12 +16,13 @@ class ConfigFields {
 
   /// The value, or nullptr if the field is absent or null. The field then counts as read.
   const nlohmann::json* find(const std::string& name);
-  /// These leave `value` unchanged if the field is absent or null. They throw InputError if it has another type.
+  /// These functions leave `value` unchanged if the field is absent or null. They throw InputError if the field has
+  /// another type.
   void integer(const std::string& name, std::int64_t& value);
   void number(const std::string& name, double& value);
   void flag(const std::string& name, bool& value);
   void word(const std::string& name, std::string& value);
-  /// True if the field is missing, and true if it is present and null.
+  /// is_absent(): the field is missing. is_null(): the field is present, and its value is null.
   bool is_absent(const std::string& name) const { return !file_.contains(name); }
   bool is_null(const std::string& name) const { return file_.contains(name) && file_[name].is_null(); }
   /// Reads a mandatory integer field.

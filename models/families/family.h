@@ -19,7 +19,7 @@ struct Family {
   /// checks the fields that this function does not read.
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  GgufArchitecture gguf = {};  // llama.cpp's form of the family; without a name it is unknown here
+  GgufArchitecture gguf = {};  // llama.cpp's form of the family; unknown here if its name is empty
 };
 
 /// The family of the presets.

@@ -20,7 +20,7 @@ struct GgufFieldNames {
 inline constexpr std::int64_t usual_window_pattern = 6;  // n of local_layers if a file does not say
 
 struct GgufArchitecture {
-  /// Which projections have biases: none; q, k and v; all; or all if attention_bias and mlp_bias say so.
+  /// The projections that have biases: none; q, k and v; all; or all if attention_bias and mlp_bias say so.
   enum class Biases : std::uint8_t { none, qkv, all, as_configured };
 
   std::string name = {};            // general.architecture; empty if llama.cpp's form of the family is unknown here

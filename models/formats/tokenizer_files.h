@@ -26,21 +26,21 @@ TokenizerSource find_tokenizer(const std::string& named, const std::string& adap
 std::string tokenizer_home(const std::string& tokenizer);
 
 /// Returns the source's tokenizer_config.json as JSON text. It has all fields of the settings' file, the tokenizer's
-/// added tokens, the chat template in effect, and facts that transformers needs but no file states. Throws InputError
-/// for malformed files.
+/// added tokens and the chat template in effect. It also has facts that transformers needs but no file states. Throws
+/// InputError for malformed files.
 std::string tokenizer_config_of(const TokenizerSource& source);
 
 /// Returns everything in the settings that affects the ids of a text or a chat, as JSON text. Two sources encode
 /// identically if these texts, tokenizer.model and tokenizer.json are equal.
 std::string encoding_rules_of(const TokenizerSource& source);
 
-/// Returns the chat template in effect, or nothing if there is none. If that is the folder's own, tools_template_of()
-/// returns the folder's separate template for conversations with tools, if there is one.
+/// Returns the chat template in effect, or nothing if there is none. If that is the folder's own template,
+/// tools_template_of() returns the folder's separate template for conversations with tools, if any.
 std::optional<std::string> chat_template_of(const TokenizerSource& source);
 std::optional<std::string> tools_template_of(const TokenizerSource& source);
 
-/// Returns everything on which a rendered conversation depends besides its messages, as JSON text: the templates, with
-/// and without tools, and the special tokens that they see.
+/// Returns, as JSON text, everything except the messages on which a rendered conversation depends. That is the
+/// templates, with and without tools, and the special tokens that they see.
 std::string chat_templates_mark(const TokenizerSource& source);
 
 /// The token that ends an answer in the chat template in effect. Returns nothing if the template is not a known one, or

@@ -34,7 +34,8 @@ class Generator {
 
   /// `model` must outlive the generator. Call hold_parameters() and fill the parameters first.
   explicit Generator(Model& model);
-  /// A model whose units others run, such as ranks that share its weights. `config` must outlive the generator.
+  /// For a model whose units other code runs, such as ranks that share its weights. `config` must outlive the
+  /// generator.
   Generator(const ModelConfig& config, LastLogits last_logits);
 
   /// Returns the new tokens for every prompt, without the prompt. Rows end at a stop id, after max_new_tokens, or when
@@ -44,7 +45,7 @@ class Generator {
   std::vector<Ids> generate(const std::vector<Ids>& prompts, const GenerateOptions& options,
                             const OnToken& on_token = {});
 
-  /// Returns logits [1, T, vocabulary] in fp32 for all T ids at once. The generator has a Model.
+  /// Returns logits [1, T, vocabulary] in fp32 for all T ids at once. The generator must have been made from a Model.
   at::Tensor logits(const Ids& ids);
 
  private:

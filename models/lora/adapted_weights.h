@@ -46,7 +46,8 @@ class FreshAdapter : public WeightSource {
   std::vector<TensorSpec> base_tensors_;
 };
 
-/// The base's weights with the adapter merged in, in fp32: W + scale B A, or magnitude / |W + scale B A| times it.
+/// The base's weights with the adapter merged in, in fp32: W + scale B A. With DoRA, that is multiplied by magnitude /
+/// |W + scale B A|.
 class MergedWeights : public WeightSource {
  public:
   MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)

@@ -8,7 +8,7 @@ namespace zero {
 
 /// Writes an adapter of the model in F32: NAME.lora_a [r, in] and NAME.lora_b [out, r], where NAME is llama.cpp's name
 /// of the weight. Alpha holds rsLoRA's scale. Throws InputError for DoRA's magnitudes and for whole tensors, which such
-/// a file cannot hold. Throws it for a family that llama.cpp does not know, too.
+/// a file cannot hold. Also throws InputError for a family that llama.cpp does not know.
 void write_gguf_adapter(const std::string& path, const AdapterContents& adapter, const Model& model,
                         const std::string& name);
 

@@ -13,9 +13,9 @@
 
 namespace zero {
 
-/// The start weights of a model with PiSSA. With W = U S V^T truncated to rank r in fp32, A = sqrt(S / scale) V^T, B =
-/// U sqrt(S / scale), and the base is W - scale B A. A weight is decomposed when A, B or the base is first read, and
-/// the factors (r (in + out) floats) are kept.
+/// The start weights of a model with PiSSA. Let W = U S V^T, truncated to rank r in fp32. Then A = sqrt(S / scale) V^T
+/// and B = U sqrt(S / scale). The base is W - scale B A. A weight is decomposed when A, B or the base is first read,
+/// and the factors (r (in + out) floats) are kept.
 class PissaWeights : public WeightSource {
  public:
   /// `others` supplies all the model's tensors, with the original base, except the adapters' A and B (FreshAdapter).

@@ -20,8 +20,8 @@ struct RowCounts {
   std::int64_t tokens = 0;  // without padding
 };
 
-/// n of a batch's tokens, in order. Tokens that are not trained are omitted or, on a GPU, where counting them would
-/// make the host wait, have a negative target.
+/// n tokens of a batch, in order. Tokens that are not trained are omitted. On a GPU they have a negative target
+/// instead, since counting them would make the host wait.
 struct LossChunk {
   const Batch& batch;
   at::Tensor targets;               // [n] int64
@@ -70,9 +70,9 @@ class Loss {
 
   /// Computes a chunk's contribution from logits [n, vocabulary] in the compute type. The value is for the full
   /// vocabulary, the same on all ranks of the tensor axis. If `scale` is given ([] in fp32, or fp64 for fp64),
-  /// overwrites the logits with scale * d value / d logits, each row multiplied by the token's entry in chunk.weights
-  /// if that is defined. Sums of rows must not depend on the number of threads (models/undivided.h). It must also run
-  /// on the meta device, where tensors have no values.
+  /// overwrites the logits with scale * d value / d logits. Each row is then also multiplied by the token's entry in
+  /// chunk.weights, if that tensor is defined. Sums of rows must not depend on the number of threads
+  /// (models/undivided.h). The function must also run on the meta device, where tensors have no values.
   virtual LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const = 0;
 
   /// True if a token's gradient depends on other chunks. The head then first passes every chunk without a scale and

@@ -17,7 +17,7 @@ struct HeadWeights {
 
 /// Computes the loss of the pass (`context.loss`) for context.batch, [] in fp32 (fp64 for fp64). Logits are made in
 /// chunks of at most context.logits_bytes. x is [B, T, hidden], or this rank's tokens [1, own, hidden] if ranks divide
-/// them. If ranks divide the vocabulary, no rank holds all logits of a token: they exchange two numbers per token
+/// them. If ranks divide the vocabulary, no rank holds all logits of a token. The ranks exchange two numbers per token
 /// (Loss::of_chunk), and all ranks of the tensor axis get the same result. On a context axis, the result is the loss of
 /// this rank's tokens. Tokens with ignored_target are not multiplied. The loss's metrics go to context.terms.
 ///

@@ -43,9 +43,9 @@ struct LinearInput {
   TokenSplit tokens = {};  // used if the flow is not local
 };
 
-/// Returns input W^T (+ the adapters' output) (+ bias) (+ residual), [B, T, out] for weight [out, in] and bias [out],
-/// or [1, own, out] if tokens are scattered. Gradients are computed only for tensors that require them. The weight's
-/// gradient is written to its GradientPlace if one is open.
+/// Returns input W^T (+ the adapters' output) (+ bias) (+ residual) for weight [out, in] and bias [out]. The result is
+/// [B, T, out], or [1, own, out] if tokens are scattered. Gradients are computed only for tensors that require them.
+/// The weight's gradient is written to its GradientPlace if one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 

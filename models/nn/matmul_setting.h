@@ -6,7 +6,7 @@
 namespace zero {
 
 /// On processors other than Intel's, measures oneDNN's error and selects oneDNN, for the CPU only, if its error is that
-/// of fp32. The processor decides and never timing, so a run repeats bit for bit. Returns one sentence
+/// of fp32. The choice depends on the processor and never on timing, so a run repeats bit for bit. Returns one sentence
 /// for the log. Also lets oneDNN cache 64 compiled products, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY is set. These
 /// settings affect the whole process: call this once, at the start, before the first product.
 std::string choose_fast_matmul();

@@ -14,7 +14,7 @@ namespace zero {
 /// A computation that gives the same result every time. Its captures must outlive the backward pass.
 using RecomputedBody = std::function<at::Tensor(const at::Tensor& x)>;
 
-/// Where x is kept between forward and backward if autograd should not keep it. Both functions must outlive the
+/// The place that keeps x between forward and backward if autograd should not keep it. Both functions must outlive the
 /// backward pass.
 struct InputPlace {
   std::function<void(const at::Tensor& x)> keep;

@@ -10,8 +10,8 @@
 
 namespace zero {
 
-/// Maps tokens [1, n, width] to the same shape, each by itself. `first` is the index of the first token among the rows
-/// of the whole input. Equal calls must return equal results. The captures must outlive the backward pass.
+/// Maps tokens [1, n, width] to the same shape, each token by itself. `first` is the index of the first token among the
+/// rows of the whole input. Equal calls must return equal results. The captures must outlive the backward pass.
 using TiledBody = std::function<at::Tensor(const at::Tensor& tile, std::int64_t first)>;
 
 struct TokenTiles {

@@ -33,7 +33,7 @@ at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device devi
 
 class KvCache;
 
-/// A cache, and the layer whose keys and values it holds for a block.
+/// A cache, and the number of the block's layer in it.
 struct CacheLayer {
   KvCache& cache;
   std::int64_t layer;

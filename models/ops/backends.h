@@ -96,8 +96,8 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 
 }  // namespace composed
 
-/// Implementations with the kernels in kernels/. Types that these do not support use the composed ones. They also serve
-/// the meta device, where no kernel runs.
+/// Implementations with the kernels in kernels/. Types that the kernels do not support use the composed
+/// implementations. These implementations also serve the meta device, where no kernel runs.
 namespace cpu {
 
 signature::rms_norm rms_norm;

@@ -9,8 +9,8 @@ namespace zero {
 /// The workspace in bytes that cuBLASLt may use on the compute stream, in addition to the products' tensors.
 inline constexpr std::int64_t device_product_workspace = 32 << 20;
 
-/// If LibTorch's deterministic algorithms are on, the order of sums on a CPU depends only on the sizes: one thread each
-/// multiplies blocks of fixed sizes.
+/// If LibTorch's deterministic algorithms are on, the order of sums on a CPU depends only on the sizes. Blocks have
+/// fixed sizes, and one thread multiplies each block.
 ///
 /// Returns a b, [m, n], for a [m, k] and b [k, n] of any strides. It has no derivative: use it inside autograd
 /// functions. Sums are fp32 (fp64 for fp64), rounded once.

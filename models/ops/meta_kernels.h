@@ -8,15 +8,15 @@
 
 namespace zero {
 
-/// Allocates what LibTorch's CPU attention allocates, for tensors on the meta device. q is [B, heads, T, head_dim], k
-/// and v have the same shape with their own heads, and mask is [B, 1, T, T] bool or undefined.
+/// Allocates what LibTorch's CPU attention allocates, for tensors on the meta device. q is [B, heads, T, head_dim]. k
+/// and v have the same shape with their own heads. mask is [B, 1, T, T] bool or undefined.
 at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask);
 
 /// Allocates what attention() allocates on a GPU, forward and backward, for qkv on the meta device. LibTorch's kernels
 /// save queries, keys, values, the result and one number per token and head. The fp32 kernel expands keys and values to
 /// all query heads. The bf16 and fp16 kernels sum the queries' gradient in fp32. The three gradients are packed into
-/// one tensor. `packed` says that rows hold several documents, whose sums are rounded up to whole blocks of tokens (one
-/// block per document is assumed).
+/// one tensor. `packed` says that rows hold several documents. Their sums are then rounded up to whole blocks of tokens
+/// (one block per document is assumed).
 at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed);
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 #pragma once
-// HeadSwap: the all-to-all around attention on a context axis (DeepSpeed-Ulysses, Jacobs et al. 2023). Before it a rank
-// has all heads of some tokens, and after it some heads of all tokens, so that attention itself does not change.
+// HeadSwap: the all-to-all around attention on a context axis (DeepSpeed-Ulysses, Jacobs et al. 2023). Before the
+// exchange, a rank has all heads of some tokens. Afterwards it has some heads of all tokens. Attention itself therefore
+// does not change.
 #include <ATen/core/Tensor.h>
 
 #include <vector>

@@ -19,7 +19,7 @@ class TokenSplit {
   /// Divides the tokens of context.batch over context.context_ranks and context.tensor_ranks.
   explicit TokenSplit(const ForwardContext& context);
 
-  /// True if this rank does not simply hold all tokens of the batch.
+  /// True unless this rank holds all tokens of the batch.
   bool any() const { return context_ || tensor_; }
   /// divides(): ranks of the tensor axis divide the part. has_parts(): ranks of the context axis have parts.
   bool divides() const { return tensor_ != nullptr; }

@@ -1,6 +1,6 @@
 #pragma once
-// The Jinja strings that ChatTemplate knows, where each writes answers, and a comparison that ignores differences in
-// spelling. Does not include LibTorch.
+// The Jinja strings that ChatTemplate knows, the place where each writes answers, and a comparison that ignores
+// differences in spelling. Does not include LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +25,9 @@ std::string with_generation_blocks(const KnownChatTemplate& known, std::string_v
 /// Separates the parts of a canonical source. It occurs in none of them.
 inline constexpr char jinja_separator = '\x1f';
 
-/// Normalises a Jinja source: white space and comments as transformers' environment (trim_blocks, lstrip_blocks) drops
-/// them, quotes, escapes, joined literals, and x.y for x['y']. A source that cannot be parsed is returned unchanged,
-/// and so equals no known template.
+/// Normalises a Jinja source. It drops white space and comments as transformers' environment does (trim_blocks,
+/// lstrip_blocks). It unifies quotes, escapes, joined literals, and x.y with x['y']. A source that cannot be parsed is
+/// returned unchanged, and so equals no known template.
 std::string canonical_jinja(std::string_view source);
 
 }  // namespace zero

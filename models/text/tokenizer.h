@@ -50,9 +50,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Encodes the whole text, including newlines. Invalid UTF-8 becomes U+FFFD. Texts of many megabytes are fine:
-  /// SentencePiece receives a long text in parts, cut only between two characters that are not adjacent in any piece of
-  /// the vocabulary. No BPE merge can cross such a cut, so the ids are those of the whole text. Thread-safe.
+  /// Encodes the whole text, including newlines. Invalid UTF-8 becomes U+FFFD. Texts may have many megabytes:
+  /// SentencePiece receives a long text in parts. Cuts are only between two characters that are not adjacent in any
+  /// piece of the vocabulary. No BPE merge can cross such a cut, so the ids are those of the whole text. Thread-safe.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
 
   /// Special tokens decode to nothing, other added tokens to their text. Ids beyond the vocabulary decode to nothing,
@@ -88,8 +88,8 @@ class Tokenizer {
   /// merges.
   const char* beside_merges() const;
 
-  /// Returns the first position at or after `from` where a text may be cut without changing its ids, if the second part
-  /// is encoded with `inside`. Returns the text's end if there is none. For a tokenizer.json the position is found by
+  /// Returns the first position at or after `from` where a text may be cut. The ids do not change if the second part is
+  /// encoded with `inside`. Returns the text's end if there is none. For a tokenizer.json the position is found by
   /// trial, over 8 KiB on both sides.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 

@@ -24,7 +24,8 @@ struct Completion {
   std::int64_t result = 0;  // bytes moved, possibly fewer than requested; or -errno
 };
 
-/// One thread uses it. The owner counts the transfers in flight and waits for all of them before it frees the memory.
+/// Only one thread uses it. The owner counts the transfers in flight and waits for all of them before it frees the
+/// memory.
 class BlockIo {
  public:
   virtual ~BlockIo() = default;

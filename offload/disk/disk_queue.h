@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// One thread uses it.
+/// Only one thread uses it.
 class DiskQueue {
  public:
   using Ticket = std::uint64_t;

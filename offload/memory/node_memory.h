@@ -8,7 +8,7 @@ namespace zero {
 
 struct NodeMemory {
   std::int64_t available = -1;  // bytes, over all processes of the node or container
-  std::string source;           // what sets it: "MemAvailable" or "the control group's limit"
+  std::string source;           // where it comes from: "MemAvailable" or "the control group's limit"
   std::int64_t used = -1;       // bytes of the whole node: MemTotal - MemAvailable
 };
 

@@ -1,4 +1,4 @@
-// Converts blocks of 8-bit codes from and to vectors, bit for bit as Block8Map's codes() and nearest() do. For kernels
+// Converts blocks of 8-bit codes to vectors and back, bit for bit as Block8Map's codes() and nearest() do. For kernels
 // (base/simd/targets.h); included once per target, so the guard toggles.
 #if defined(ZERO_OFFLOAD_QUANTIZED_BLOCK8_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ZERO_OFFLOAD_QUANTIZED_BLOCK8_LANES_INL

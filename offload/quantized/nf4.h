@@ -39,8 +39,8 @@ struct Nf4Blocks {
 /// Rounds values [64 blocks] to the nearest codes. A block of zeros decodes to zeros.
 void nf4_encode(const float* values, const Nf4Blocks& out);
 
-/// Decodes the numbers and rounds them once to the type of `out`, which is contiguous, [64 blocks] in fp32, bf16, fp16
-/// or fp64, in host memory.
+/// Decodes the numbers and rounds them once to the type of `out`: fp32, bf16, fp16 or fp64. `out` [64 blocks] is
+/// contiguous and in host memory.
 void nf4_decode(const Nf4Blocks& blocks, const at::Tensor& out);
 
 }  // namespace zero

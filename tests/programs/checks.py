@@ -88,17 +88,22 @@ def arguments(description, **numbers):
     return parser.parse_args()
 
 
+def processor_seconds():
+    """Of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
 def run_checks(args, names, run):
     """Calls run(check, folder) for the functions check_* of `names` (a file's globals()) in their order, each with a folder of its
     own, and ends the program: with 1 when one failed, or none was chosen."""
     checks = [check for name, check in names.items() if name.startswith("check_") and args.k in name]
     failed = 0
     for check in checks:
-        begin = time.time()
+        begin, used = time.time(), processor_seconds()
         try:
             with tempfile.TemporaryDirectory(prefix="zero-check-") as folder:
                 run(check, folder)
-            print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
+            print(f"{check.__name__} ok, {time.time() - begin:.1f} s, {processor_seconds() - used:.1f} s of processors", flush=True)
         except Exception:
             failed += 1
             print(f"{check.__name__} failed:\n{traceback.format_exc()}", flush=True)

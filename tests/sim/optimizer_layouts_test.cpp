@@ -102,13 +102,12 @@ TEST(OptimizerReports, ProdigyReportsItsDistanceAndMuonItsMatrices) {
     RunOptions run = run_of(options);
     run.ranks = 2;
     run.stage = 3;
-    run.steps = 2;
     run.after_update = [&](int rank, const StepResult& result) {
       if (rank == 0) told = {result.optimizer.begin(), result.optimizer.end()};
     };
     run_training(run);
     if (options.name == "prodigy") {
-      EXPECT_GE(told.at("d"), options.d0);
+      EXPECT_GT(told.at("d"), options.d0) << "no test of Prodigy sees its sums unless the distance grows";
       EXPECT_DOUBLE_EQ(told.at("d_lr"), told.at("d") * options.lr);
     } else if (options.name == "muon") {
       EXPECT_EQ(told.at("muon_matrices"), 2 * 7);  // of each block q, k, v, o, gate, up, down

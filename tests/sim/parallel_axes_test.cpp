@@ -383,11 +383,14 @@ TEST(ParallelExport, TakesNoMoreMemoryThanItSays) {
 // Sums, statistics and matrices of an optimizer are those of whole tensors.
 TEST(ParallelOptimizers, SeeWholeTensors) {
   Share share(3, 0);  // 11 layouts: each optimizer begins at another one
-  for (const std::string& name : optimizer_names()) {
-    if (name == "adamw8bit") continue;
+  for (const OptimizerOptions& optimizer : every_optimizer()) {
+    if (optimizer.name == "adamw8bit") continue;
+    const std::string name = testing::name_of(optimizer);
     RunOptions run = reference_of(four_heads());
     run.keep_gradients = false;
-    run.optimizer = optimizer_row(name).defaults;
+    run.optimizer = optimizer;
+    run.lr = optimizer.lr;
+    run.steps = 4;
     run.optimizer.eps = std::max(run.optimizer.eps, 1e-5);
     const RunResult expected = run_training(run);
     for (const int stage : {0, 1, 3})

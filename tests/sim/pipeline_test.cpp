@@ -183,10 +183,13 @@ TEST(PipelineTokens, OneTrainedTokenIsEnough) {
 // Statistics of the run and of tensors, whole matrices, and blocks of states.
 TEST(PipelineOptimizers, TrainAsOnOneRank) {
   Share share(2, 0);  // 9 layouts: each optimizer begins at another one
-  for (const std::string& name : optimizer_names()) {
+  for (const OptimizerOptions& optimizer : every_optimizer()) {
+    const std::string name = testing::name_of(optimizer);
     RunOptions run = reference_of(llama_like(true));
     run.keep_gradients = false;
-    run.optimizer = optimizer_row(name).defaults;
+    run.optimizer = optimizer;
+    run.lr = optimizer.lr;
+    run.steps = 4;
     run.optimizer.eps = std::max(run.optimizer.eps, 1e-5);
     const RunResult expected = run_training(run);
     run.micro_batches = 4;

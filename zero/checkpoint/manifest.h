@@ -86,7 +86,7 @@ struct Manifest {
 
   RunDescription run;
   RunPosition position;
-  std::vector<SavedModel> models = {};  // empty: one without name and type, whose updates are those of the position
+  std::vector<SavedModel> models = {};  // empty: one model without name and type; its updates are the position's
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;

@@ -49,7 +49,8 @@ class SavedStates {
   /// ends must be block boundaries. If calls are in ascending order, each chunk of a file is read once. Throws Error if
   /// the tensor has no such state.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
-  /// Reads the same from a slice, or from a full tensor, whose spec has another name in this model.
+  /// Does the same for elements of a slice or a full tensor of this model. `name` is the tensor's name in the
+  /// checkpoint, which may differ from the spec's.
   void read_slice(const std::string& name, const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
@@ -90,7 +91,7 @@ void check_same_models(const SavedStates& saved, const CheckpointModels& models)
 /// are compared too if both save them.
 void check_same_tensors(const SavedStates& saved, const CheckpointModel& model);
 
-/// Throws InputError that names the first tensor whose states another optimizer wrote. Otherwise names the first state
+/// Throws InputError that names the first tensor whose states another optimizer wrote. Also throws for the first state
 /// or statistic of the model's optimizers that the checkpoint lacks.
 void check_same_states(const SavedStates& saved, const CheckpointModel& model);
 

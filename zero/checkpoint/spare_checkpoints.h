@@ -13,7 +13,7 @@
 
 namespace zero {
 
-/// The run that saved a checkpoint. unknown: maybe this run, or a copy of it.
+/// The run that saved a checkpoint. `unknown`: it may be this run or a copy of it.
 enum class Owner : std::uint8_t { this_run, another_run, unknown };
 using OwnerOf = std::function<Owner(const RunDescription&)>;
 
@@ -21,11 +21,11 @@ using OwnerOf = std::function<Owner(const RunDescription&)>;
 /// another user, as on a file server that maps root. Throws UnreadableError if that cannot be determined.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
-/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless `home` has an
-/// intact checkpoint that is at least as new. Then removes spares that are not newer than the newest intact checkpoint
-/// in `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next older one is
-/// tried. Throws InputError if the system reports an error or the disk is full; nothing is removed then. Call it from
-/// one process at a time.
+/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable. Copies nothing if `home`
+/// has an intact checkpoint that is at least as new. Then removes spares that are not newer than the newest intact
+/// checkpoint in `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next
+/// older one is tried. Throws InputError if the system reports an error or the disk is full; nothing is removed then.
+/// Call it from one process at a time.
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls);
 

@@ -48,8 +48,8 @@ struct SavedPart {
 std::vector<SavedPart> saved_parts(ModelStates& model);
 
 /// Returns the groups of a manifest. A model has one for each optimizer of each trained group and one for each saved
-/// frozen group, both as in saved_parts(). One for each statistic follows. Shared arrays and values come last, with a
-/// group each.
+/// frozen group, both as in saved_parts(). Then comes one for each statistic. Shared arrays and values come last, with
+/// a group each.
 std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
 
 /// Returns the sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.

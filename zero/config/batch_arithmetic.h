@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Returns the mesh of a run's ranks: sharding groups with one copy of the states each, replicas, and the ranks that
+/// Returns the mesh of a run's ranks. It has sharding groups with one copy of the states each, replicas, and ranks that
 /// share tensors, tokens and units. Throws InputError if a degree in [parallel] or zero.shard_degree does not divide
 /// the ranks.
 MeshShape mesh_of(const Config& config, int ranks);
@@ -21,7 +21,8 @@ struct BatchArithmetic {
 
   /// Makes the division for a job of `ranks`. Throws InputError as mesh_of() does, and if the global batch is not a
   /// multiple of local batch x ranks. Also throws if a pipeline does not support the number of micro-batches or the
-  /// ZeRO stage, or if reproducible sums do not support this number of ranks. The message names values that work.
+  /// ZeRO stage. Throws too if reproducible sums do not support this number of ranks. The message names values that
+  /// work.
   static BatchArithmetic of(const Config& config, int ranks);
 
   /// For example "global batch 32 = 2 ranks x 4 micro-batches x 4 sequences".

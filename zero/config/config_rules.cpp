@@ -182,7 +182,9 @@ namespace {
 
 /// Returns the numbers of stages that can share this many blocks, for messages.
 std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
-  if (blocks < 2 * chunks) return "no pipeline works";
+  if (blocks < 2) return "no pipeline works";
+  if (blocks < 4 && chunks > 1) return text("[parallel] schedule = \"1f1b\" works, with 2 to ", blocks, " stages");
+  if (blocks < 2 * chunks) return text("with [parallel] chunks = ", blocks / 2, " 2 stages work");
   return blocks / chunks == 2 ? "2 stages work" : text("2 to ", blocks / chunks, " stages work");
 }
 

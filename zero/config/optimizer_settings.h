@@ -8,7 +8,7 @@
 
 namespace zero {
 
-/// Returns true if a run's optimizer reads the key, and for keys of other sections.
+/// Returns true if the run's optimizer reads the key, or if the key belongs to another section.
 bool is_read(const Config& config, const ConfigKey& key);
 
 /// Returns the same configuration with its optimizer's own defaults.

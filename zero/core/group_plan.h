@@ -43,8 +43,8 @@ struct GroupSpec {
 };
 
 /// A unit's frozen parameters form one group, and its trainable parameters another. Slices form groups of their own. In
-/// a chain, trainable parameters of partly frozen units (adapters) are tiny, so those of all units of a run form one
-/// group, which is gathered once and reduced once per step. `runs`: all units in order; empty: one run.
+/// a chain, trainable parameters of partly frozen units (adapters) are tiny. Those of all units of a run therefore form
+/// one group, which is gathered once and reduced once per step. `runs`: all units in order; empty: one run.
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain,
                                    const std::vector<UnitRun>& runs = {});
 

@@ -30,8 +30,8 @@ class HostUpdate {
   /// Sets the weights from which the first update starts, if they are their own master. [numel] on the device.
   void take_weights(const at::Tensor& weights);
 
-  /// Begins an update: waits for the gradient. Returns the copy of the weights that is next to the states. `own`: the
-  /// weights on the device.
+  /// Begins an update: waits for the gradient. Returns the copy of the weights that is in the states' memory. `own`:
+  /// the weights on the device.
   const at::Tensor& begin(const at::Tensor& own) const;
   /// Ends an update that wrote weights: starts to copy them to `own`, the weights on the device, in the current stream.
   void finish(const at::Tensor& own) const;

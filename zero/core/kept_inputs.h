@@ -20,8 +20,8 @@ class HostBuffers {
  public:
   explicit HostBuffers(at::Device device) : device_(device) {}
 
-  /// At least [bytes] of type byte. Replaces free buffers that are too small, so that inputs of many lengths take no
-  /// more than as many buffers of the longest.
+  /// At least [bytes] of type byte. Replaces free buffers that are too small. Inputs of many lengths therefore take no
+  /// more memory than equally many inputs of the longest length.
   at::Tensor take(std::int64_t bytes);
   /// `copied`: the last copy into the buffer or out of it.
   void give_back(at::Tensor buffer, Event copied);

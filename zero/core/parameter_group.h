@@ -129,8 +129,8 @@ class ParameterGroup {
   int passes() const;
   /// Starts to bring in the states that update() will need, if that takes time.
   void prefetch_update(int pass);
-  /// The own part's gradient as update() reads it, on the states' device. An update also leaves values to be
-  /// transformed here.
+  /// The own part's gradient as update() reads it, on the states' device. An update also leaves in this tensor the
+  /// values that are to be transformed.
   at::Tensor update_gradient() const { return host_update_->gradient(gradient_->own()); }
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;

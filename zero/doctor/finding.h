@@ -1,5 +1,5 @@
 #pragma once
-// Finding: what an examination of this machine says about one subject.
+// Finding: the result of an examination of this machine, for one subject.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@ enum class Verdict {
   ok,
   warning,  // programs run, but more slowly or with fewer resources
   fault,    // programs do not run
-  unknown,  // the system does not answer, which is not the same as an absence
+  unknown,  // the system does not say, which does not mean that something is missing
 };
 
 struct Finding {

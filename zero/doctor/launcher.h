@@ -1,5 +1,5 @@
 #pragma once
-// mpirun, and two ranks that greet each other.
+// Examines mpirun, and starts two ranks that greet each other.
 #include <string>
 
 #include "zero/doctor/finding.h"
@@ -8,11 +8,12 @@ namespace zero {
 
 class Job;
 
-/// Which mpirun the PATH names, its version, and its slots on this machine. The version must be that of the library
-/// that this program has loaded.
+/// The mpirun that PATH names, its version, and its slots on this machine. The version must be that of the library that
+/// this program has loaded.
 Finding examine_mpirun();
 
-/// Starts two ranks of `program` with `option`, which run greet(). Returns their words, or the first error line.
+/// Starts two ranks of `program` with `option`, so that they run greet(). Returns the line that they print, or the
+/// first error line.
 Finding examine_ranks(const std::string& program, const std::string& option);
 
 /// A rank of examine_ranks(): checks the sum of an all-reduce, measures it, and prints a line on rank 0. Throws Error

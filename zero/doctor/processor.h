@@ -1,12 +1,12 @@
 #pragma once
-// The processor, its cores and its memory.
+// Examines the processor, its cores and its memory.
 #include <string>
 
 #include "zero/doctor/finding.h"
 
 namespace zero {
 
-/// The instructions that kernels use and those that they cannot, from the text of /proc/cpuinfo. Both architectures
+/// The instructions that kernels use and those that they cannot use, from the text of /proc/cpuinfo. Both architectures
 /// are recognised by their own key ("flags", "Features").
 Finding examine_processor(const std::string& cpuinfo);
 
@@ -14,7 +14,7 @@ Finding examine_processor(const std::string& cpuinfo);
 /// `root` is a prefix of /proc and /sys, for tests.
 Finding examine_cores(const char* omp_num_threads, const std::string& root = "");
 
-/// The memory that processes can still take, and what limits it.
+/// The memory that processes can still take, and the limit on it.
 Finding examine_memory(const std::string& root = "");
 
 }  // namespace zero

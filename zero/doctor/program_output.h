@@ -1,5 +1,5 @@
 #pragma once
-// ProgramOutput: a program that is asked something.
+// ProgramOutput: the exit code and the output of a program.
 #include <string>
 #include <vector>
 
@@ -10,11 +10,11 @@ struct ProgramOutput {
   std::string text;
 };
 
-/// The path of a program by the PATH of this process; empty if it is not there.
+/// Returns the path of a program that this process's PATH leads to; empty if there is none.
 std::string program_on_path(const std::string& name);
 
-/// Runs a program with empty standard input and returns all that it prints, at most for so many seconds. Throws Error
-/// if it cannot be started.
+/// Runs a program with empty standard input for at most `seconds` seconds, and returns all that it prints. Throws Error
+/// if the program cannot be started.
 ProgramOutput output_of(const std::vector<std::string>& words, int seconds);
 
 /// The lines of a text.

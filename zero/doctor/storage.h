@@ -1,5 +1,5 @@
 #pragma once
-// Shared memory, io_uring and the disk.
+// Examines shared memory, io_uring and the disk.
 #include <string>
 
 #include "zero/doctor/finding.h"
@@ -12,8 +12,9 @@ Finding examine_shared_memory();
 /// Whether this process may use io_uring, with registered buffers or without.
 Finding examine_io_uring();
 
-/// Writes a file into a new folder in `folder` as the disk tier does, reads it again, and removes it. At most
-/// `bytes`, and at most a tenth of the free bytes. The speed is that of the device if the file system has direct I/O.
+/// Writes a file into a new folder in `folder` as the disk tier does, reads it again, and removes it. The file has at
+/// most `bytes` bytes, and at most a tenth of the free bytes. The speed is that of the device if the file system has
+/// direct I/O.
 Finding examine_disk(const std::string& folder, std::int64_t bytes = std::int64_t(256) << 20);
 
 }  // namespace zero

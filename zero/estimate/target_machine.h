@@ -21,8 +21,8 @@ struct TargetMachine {
 c10::Device device_of(const TargetMachine& target, const Config& config);
 
 /// Returns the budget of a rank on the machine. Reserves 1 GiB of a GPU for CUDA's context and NCCL. Throws InputError
-/// if `memory` is missing, is not a number with a byte unit, or exceeds 1024 TiB. Also throws if it is not more than a
-/// rank's process holds now, or on a GPU than the reserve.
+/// if `memory` is missing, is not a number with a byte unit, or exceeds 1024 TiB. Also throws if `memory` is not more
+/// than a rank's process holds now or, on a GPU, not more than the reserve.
 NodeBudget budget_of(const TargetMachine& target, c10::Device device);
 
 }  // namespace zero

@@ -23,11 +23,11 @@ class FetchProgress {
   FetchProgress(const FetchProgress&) = delete;
   FetchProgress& operator=(const FetchProgress&) = delete;
 
-  /// A file begins, of which `here` bytes are there from an earlier fetch.
+  /// Call it when a file begins. An earlier fetch has left `here` bytes of the file.
   void begin(const std::string& path, std::int64_t here);
-  /// Bytes of the current file that are there.
+  /// Call it when `here` bytes of the current file have arrived.
   void grown(std::int64_t here);
-  /// The current file, of `bytes`, is complete.
+  /// Call it when the current file, of `bytes` bytes, is complete.
   void end(std::int64_t bytes);
 
  private:

@@ -16,8 +16,8 @@ namespace zero {
 struct HttpAnswer {
   int status = 0;                            // HTTP status; 0: there was no answer
   std::string trouble;                       // why the answer is incomplete; empty if it is complete
-  bool lasting = false;                      // the trouble will be the same next time
-  std::string host;                          // the host that was asked last
+  bool lasting = false;                      // another try would meet the same trouble
+  std::string host;                          // the host that received the last request
   std::string next_page;                     // address of rel="next"
   std::string error_code;                    // X-Error-Code
   std::string error_message;                 // X-Error-Message, or the body's

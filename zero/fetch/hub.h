@@ -12,8 +12,8 @@
 
 namespace zero {
 
-/// Every member waits out failures that may pass (Patience). It throws Error for one that lasts too long, and
-/// InputError for a refusal: no such repository, revision or file, or no access.
+/// Every member tries again after a transient failure (Patience). It throws Error if the failure lasts too long, and
+/// InputError if the hub refuses: no such repository, revision or file, or no access.
 class Hub {
  public:
   /// `tries`: as in Patience. `agent`: the User-Agent.
@@ -23,7 +23,7 @@ class Hub {
   std::string commit();
   /// All files of a commit.
   std::vector<HubFile> files(const std::string& commit);
-  /// Fetches the bytes that are missing. Stops when the file has its size; its hash may still be wrong.
+  /// Fetches the missing bytes. Stops when the file has its size; its hash may still be wrong.
   void read(const HubFile& file, const std::string& commit, PartialFile& partial);
 
  private:

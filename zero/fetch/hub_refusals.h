@@ -1,6 +1,6 @@
 #pragma once
-// Words for what a hub refuses, with the remedy. The hub's reasons are in its header X-Error-Code, as huggingface_hub
-// reads it: RepoNotFound, RevisionNotFound, EntryNotFound, GatedRepo.
+// Messages about a hub's refusals, with the remedy. The hub states its reason in the header X-Error-Code, which
+// huggingface_hub reads too: RepoNotFound, RevisionNotFound, EntryNotFound, GatedRepo.
 #include <string>
 
 #include "zero/fetch/http_client.h"
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// The message for an answer that will be the same next time: its reason and the remedy. Never holds the token.
+/// The message about an answer that another try would not change: the reason and the remedy. Never contains the token.
 std::string refusal_of(const HttpAnswer& answer, const Repository& repository, const HubSettings& settings);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// PartialFile: a file while it is fetched. It survives the end of the process and goes on from there.
+// PartialFile: a file that is being fetched. It survives the end of the process, and a later fetch continues it.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,31 +12,32 @@
 
 namespace zero {
 
-/// Hashes bytes as they arrive, and those of an earlier process when it is opened. Throws Error "PATH: cannot be WHAT:
-/// REASON; REMEDY" for a disk that fails.
+/// Hashes bytes as they arrive. The constructor hashes the bytes that an earlier process has left. Members throw Error
+/// "PATH: cannot be WHAT: REASON; REMEDY" if the disk fails.
 class PartialFile : public HttpBody {
  public:
   /// `path` is used for this content alone, by one process at a time.
   PartialFile(FileCalls& calls, std::string path, const HubFile& file);
-  /// Leaves a partial file, but no empty one.
+  /// Leaves a partial file, but removes an empty one.
   ~PartialFile() override;
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
   std::int64_t bytes() const { return bytes_; }
-  /// Calls `grown` with the bytes that are there, after each change.
+  /// Calls `grown` with the file's number of bytes after each change.
   void watch(std::function<void(std::int64_t)> grown) { grown_ = std::move(grown); }
-  /// Continues at `offset`, or begins anew at 0: a server may ignore the range it was asked for. Error for another one.
+  /// Continues at `offset`, or begins anew at 0, since a server may ignore the requested range. Throws Error for any
+  /// other offset.
   void begin(std::int64_t offset) override;
-  /// Error for more bytes than the file has.
+  /// Throws Error if more bytes arrive than the file has.
   void add(std::string_view bytes) override;
   /// Drops all bytes.
   void restart();
   /// The hash of all bytes. Nothing may be added afterwards.
   std::string hash() { return hash_.finish(); }
-  /// Syncs it and gives it its name, which a reader sees whole or not at all.
+  /// Syncs the file and renames it to `path`. A reader sees the complete file or none.
   void publish(const std::string& path);
-  /// Removes it.
+  /// Removes the file.
   void discard();
 
  private:

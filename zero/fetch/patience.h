@@ -19,13 +19,13 @@ class Patience {
   using Sleep = std::function<void(std::chrono::milliseconds)>;
 
   static constexpr std::chrono::milliseconds first_wait{500}, longest_wait{60'000};
-  static constexpr std::chrono::seconds longest_wish{300};  // of a Retry-After
+  static constexpr std::chrono::seconds longest_wish{300};  // the longest Retry-After that is accepted
 
-  /// `tries`: it waits after at most this many failures in a row. `what`: the request, for messages.
+  /// `tries`: the most failures in a row after which it waits. `what`: the request, for messages.
   Patience(int tries, std::string what, Sleep sleep);
 
   /// Warns, and waits for twice as long as the last time, or as long as the hub asks for. Throws Error, with the
-  /// remedy, after one more failure than `tries`, or if the hub asks for a wait longer than `longest_wish`.
+  /// remedy, after more than `tries` failures in a row, or if the hub asks for a wait longer than `longest_wish`.
   void wait_after(const HttpAnswer& answer);
   /// Forgets earlier failures. Call it when a request has made progress.
   void renew();

@@ -31,8 +31,8 @@ std::string percent_encoded(const std::string& text, const std::string& kept = "
 /// True for a commit's full name: 40 digits of lower-case hexadecimal.
 bool is_commit(const std::string& revision);
 
-/// The reason to refuse a relative path as a name of a file below a folder; empty for a sound one. Refused are absolute
-/// paths, "." and "..", ".git", backslashes, control characters, and names that are too long.
+/// Returns why a relative path cannot name a file below a folder; empty if it can. Absolute paths, "." and "..",
+/// ".git", backslashes, control characters, and names that are too long are refused.
 std::string why_no_path(const std::string& path);
 
 }  // namespace zero

@@ -47,7 +47,7 @@ std::vector<std::int64_t> shape_in_file(const TensorSpec& tensor, const GgufPlac
 at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim);
 
 /// Converts values of a tensor, [rows, columns], to the file's form. If that form reorders rows, `values` must be whole
-/// heads; if it transposes, the whole tensor. A vector is one row.
+/// heads. If that form transposes, `values` must be the whole tensor. A vector is one row.
 at::Tensor in_file_form(const at::Tensor& values, const GgufPlace& place, std::int64_t head_dim);
 
 }  // namespace zero

@@ -15,8 +15,8 @@ namespace zero::cuda {
 /// TF32 is allowed).
 ///
 /// The first use of a problem chooses its algorithm. Up to 8 of cuBLASLt's suggestions are timed on the device, and the
-/// fastest is kept while the object lives. The host waits once for the timing. If it must not wait (a stream that
-/// captures a graph, forbid_waiting), cuBLASLt's first suggestion is used, and the problem is timed at a later use.
+/// fastest is kept while the object lives. The host waits once for the timing. If the host must not wait (a stream that
+/// captures a graph, forbid_waiting), cuBLASLt's first suggestion is used. The problem is then timed at a later use.
 ///
 /// An accumulating product is not timed if that would need a second `out` of more than 64 MiB. Such a product tries the
 /// algorithm of the product that overwrites the same `out`, if that was timed, and then the suggestions.
@@ -60,7 +60,7 @@ class LtProduct {
   at::Tensor workspace(Device& device, cudaStream_t stream, std::size_t bytes);
   void tell(const std::string& refusal);
 
-  std::mutex lock_;  // of devices_
+  std::mutex lock_;  // guards devices_
   std::map<int, Device> devices_;
   std::atomic<bool> told_ = false;
 };

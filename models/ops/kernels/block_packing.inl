@@ -6,7 +6,7 @@ struct RowsOf {
   std::int64_t rows, padded, head_dim;
 };
 
-/// dst [padded, head_dim], rows as they are.
+/// dst [padded, head_dim] receives the rows unchanged.
 template <class T>
 void pack_rows(const RowsOf<T>& a, T* dst) {
   for (std::int64_t t = 0; t < a.rows; ++t)
@@ -46,8 +46,8 @@ inline void pack_interleaved(const RowsOf<Bf16>& a, Bf16* dst) {
     }
 }
 
-/// Stores two rows of 16 values for the second factor of a product: as two fp32 rows, `stride` apart, or as one row of
-/// bf16 pairs.
+/// Stores two rows of 16 values for the second factor of a product. They become two fp32 rows, `stride` apart, or one
+/// row of bf16 pairs.
 HWY_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V second) {
   store(dst, first, width);
   store(dst + stride, second, width);

@@ -1,4 +1,4 @@
-// Small matrix products of AVX-512, on words of 32 bits: one fp32, or two bf16 that stand side by side along the summed
+// Small matrix products of AVX-512, on words of 32 bits: one fp32, or two bf16 that are adjacent along the summed
 // dimension. Included inside an anonymous namespace after row16.inl.
 HWY_INLINE __m512 multiply_add(float, __m512 acc, __m512i a, __m512i b) {
   return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), acc);

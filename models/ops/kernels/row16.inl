@@ -1,6 +1,5 @@
-// Sixteen floats at a time, in as many vectors as they take: one of AVX-512, two of AVX2, four of NEON. So sums have
-// the same order everywhere. For files of kernels (base/simd/targets.h); included once per target, so the guard
-// toggles.
+// Processes sixteen floats at a time: one vector of AVX-512, two of AVX2, four of NEON. Sums therefore have the same
+// order everywhere. For files of kernels (base/simd/targets.h); included once per target, so the guard toggles.
 #if defined(ZERO_MODELS_OPS_KERNELS_ROW16_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ZERO_MODELS_OPS_KERNELS_ROW16_INL
 #undef ZERO_MODELS_OPS_KERNELS_ROW16_INL
@@ -117,7 +116,7 @@ HWY_INLINE float largest(V v) {
 HWY_INLINE V exponential(V x) {
   x = smaller(splat(88.0f), larger(splat(-87.3f), x));
   const V magic = splat(0x1.8p23f);
-  const V shifted = multiply_add(x, splat(1.44269504088896341f), magic);  // the integer stands in the lowest bits
+  const V shifted = multiply_add(x, splat(1.44269504088896341f), magic);  // the integer is in the lowest bits
   const V n = shifted - magic;
   V r = negative_multiply_add(n, splat(0.693359375f), x);
   r = multiply_add(n, splat(2.12194440e-4f), r);

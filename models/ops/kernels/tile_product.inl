@@ -29,7 +29,7 @@ struct alignas(64) TilePalette {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// gcc 12 takes the palette for 8 bytes, and tile loads for operations without memory. The empty assembly makes it
+// gcc 12 assumes that the palette has 8 bytes and that tile loads do not read memory. The empty assembly makes gcc
 // store everything first.
 TileProducts::TileProducts() {
   static const TilePalette palette;
@@ -37,7 +37,7 @@ TileProducts::TileProducts() {
   _tile_loadconfig(&palette);
 }
 
-// Tiles 0 to 3 hold 32 rows by 32 columns of sums, 4 and 5 rows of a, 6 and 7 columns of b.
+// Tiles 0 to 3 hold 32 rows by 32 columns of sums. Tiles 4 and 5 hold rows of a, tiles 6 and 7 hold columns of b.
 template <bool add>
 HWY_INLINE void tile_product(const Words& a, const Words& b, const Sums& c, std::int64_t words) {
   const std::int64_t stride_a = a.stride * 4, stride_b = b.stride * 4, stride_c = c.stride * 4;

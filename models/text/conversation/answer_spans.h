@@ -10,8 +10,8 @@
 
 namespace zero {
 
-/// Throws InputError if the template rejects the conversation, or if answers cannot be located because the rendering of
-/// the first messages is not a prefix of the whole text.
+/// Throws InputError if the template rejects the conversation. Also throws if answers cannot be located, because the
+/// rendering of the first messages is not a prefix of the whole text.
 RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
                             const ChatContext& context = {});
 

@@ -19,14 +19,14 @@ struct Mark {
   std::size_t call = 0;     // of the message's "tool_calls"
   const char* key = "";     // key in function_of() the call or the tool; "": the call itself
   std::string word = {};    // in lower case
-  std::string beside = {};  // the beginning of the text after it
+  std::string beside = {};  // the beginning of the text after the mark
 };
 
 class TextMarks {
  public:
-  /// Inserts marks into a request for ConversationTemplate::render: at both ends of each content and thought (inside
-  /// any tags there), at the start of thoughts within a content, in the name and arguments of each call, and in the
-  /// name, description and parameters of each tool.
+  /// Inserts marks into a request for ConversationTemplate::render. Each content and thought gets marks at both ends
+  /// (inside any tags there), and thoughts within a content get one at their start. A call gets marks in its name and
+  /// arguments. A tool gets marks in its name, description and parameters.
   explicit TextMarks(nlohmann::ordered_json& request);
 
   const std::vector<Mark>& all() const { return marks_; }

@@ -42,7 +42,7 @@ inline std::string described(const TemplateError& error) {
   return std::string("the chat template ") + what[static_cast<int>(error.kind())] + line + ": " + error.message();
 }
 
-/// Throws what is an error in Python: TypeError, ValueError, UndefinedError and the like.
+/// Throws for an error that Python also raises: TypeError, ValueError, UndefinedError and the like.
 [[noreturn]] inline void fail(const std::string& message) { throw TemplateError(TemplateError::Kind::failed, message); }
 
 /// Throws for a feature that this engine lacks.

@@ -26,8 +26,8 @@ struct Rendered {
   std::string text;
   std::vector<Span> generated;        // of generation blocks, even empty ones: code points [begin, end) of text
   std::vector<Span> generated_bytes;  // the same in bytes of text
-  /// True if each span contains its block's text. For a block inside a set or filter block, or after other text in a
-  /// macro, the span is the one that transformers computes, which contains other text.
+  /// True if each span contains its block's text. A block may be inside a set or filter block, or follow other text in
+  /// a macro. Its span is then the one that transformers computes, which contains other text.
   bool generated_in_place = true;
 };
 

@@ -36,7 +36,7 @@ class Component {
     used_.insert(key);
     return json_value<T>(value_, key, std::move(otherwise), place());
   }
-  /// Reads a string of one character, and a small non-negative integer.
+  /// character() reads a string of one character. count() reads a small non-negative integer.
   std::string character(const char* key);
   std::size_t count(const char* key);
 

@@ -45,9 +45,9 @@ class GradientBuffer {
   /// Call it when all gradients of a micro-batch are in the destination. After the step's last sum, calls `done` with
   /// the part that this rank owns. `done` issues its work in the sum's stream. Collective.
   void reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done);
-  /// The two halves of reduce(). add() sums one micro-batch over ranks. It does not if the gradient is resident and
-  /// sums are not in order; conclude() then sums once. `first`: true for the first micro-batch that was packed in this
-  /// step. conclude() ends the step's sum. Both are collective.
+  /// The two halves of reduce(). add() sums one micro-batch over ranks. If the gradient is resident and sums are not in
+  /// order, add() sums nothing, and conclude() sums once. `first`: true for the first micro-batch that was packed in
+  /// this step. conclude() ends the step's sum. Both are collective.
   void add(bool first);
   void conclude(const std::function<void(const at::Tensor& own)>& done);
 

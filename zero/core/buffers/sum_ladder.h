@@ -1,7 +1,7 @@
 #pragma once
 // SumLadder: sums vectors that arrive one after the other, along the tree of comm/sum_tree.h, in order of arrival. For
-// n vectors it holds at most log2(n) + 1 vectors. A partial sum waits on its rung until the vectors after it have
-// become a sum of equally many vectors.
+// n vectors it holds at most log2(n) + 1 vectors. A partial sum waits on its rung until the vectors that follow have
+// formed a sum of equally many vectors.
 #include <ATen/core/Tensor.h>
 
 #include <bit>

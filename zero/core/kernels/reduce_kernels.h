@@ -25,7 +25,7 @@ inline constexpr int exact_block = 32;
 
 /// Writes source into destination (contiguous, same number of elements), or adds source to it. Conversions round to
 /// nearest even. An addition is computed in fp32 (fp64 if the destination is fp64) and rounded once. Autograd does not
-/// see it. A source that is not contiguous is read through a contiguous copy.
+/// record it. A source that is not contiguous is read through a contiguous copy.
 void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate);
 
 }  // namespace zero

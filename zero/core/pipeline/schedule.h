@@ -30,12 +30,13 @@ struct PipelineSchedule {
 /// Work of the runs in a forward pass, in any unit. A backward pass takes twice as long.
 using RunCosts = std::vector<double>;
 
-/// Micro-batches with which all stages are about as full as they get. A longer step keeps at most one more alive.
+/// The number of micro-batches at which all stages are about as full as they can be. A longer step keeps at most one
+/// more alive.
 inline int pipeline_fill(int stages, int chunks) { return 2 * stages * (1 + chunks); }
 
 /// The schedule of a step. `runs` lie on stages 0, 1, ... in turn; with tied ends one more lies on stage 0. The
 /// interleaved order takes multiples of the stages; other numbers of micro-batches get the 1F1B order. Throws
-/// InputError if the kind does not take the runs.
+/// InputError if the kind does not support the runs.
 PipelineSchedule make_schedule(ScheduleKind kind, const std::vector<UnitRun>& runs, const RunCosts& costs, int stages,
                                int micro_batches);
 

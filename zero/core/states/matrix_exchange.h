@@ -11,8 +11,8 @@
 namespace zero {
 
 struct ExchangeRanks {
-  /// The ranks over which gradients are divided, or that each hold all gradients. If matrices are sliced, the ranks
-  /// that together hold one copy; ranks of the tensor axis are adjacent.
+  /// The ranks over which gradients are divided, or that each hold all gradients. If matrices are sliced, these are the
+  /// ranks that together hold one copy, and ranks of the tensor axis are adjacent.
   Communicator& sharing;
   Communicator& replicas;                     // the ranks that hold the same parts
   Placement gradients = Placement::resident;  // sharded: divided over `sharing` when the optimizer reads them

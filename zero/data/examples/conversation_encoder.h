@@ -44,9 +44,9 @@ class ConversationEncoder {
   /// of this tokenizer.
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
-  /// Thread-safe. Texts, and prompts with completions, get BOS before and EOS after them (Tokenizer::opening, closing)
-  /// unless they already contain them. Throws InputError, which begins with the example's place, if the template
-  /// forbids the order of roles, or if the messages' training flags cannot be honoured.
+  /// Thread-safe. Texts, and prompts with completions, get BOS at their start and EOS at their end (Tokenizer::opening,
+  /// closing), unless they already contain these tokens. Throws InputError, which begins with the example's place, if
+  /// the template forbids the order of roles, or if the messages' training flags cannot be honoured.
   EncodedExample encode(const Example& example) const;
 
   /// Throws InputError if conversations cannot be encoded.

@@ -34,7 +34,7 @@ struct Prompt {
   std::vector<std::int32_t> ids;
 };
 
-/// Returns a prompt, which errors call `place`. Throws InputError if it has no tokens or is no UTF-8.
+/// Returns a prompt. Errors call it `place`. Throws InputError if the prompt has no tokens or is not UTF-8.
 Prompt text_prompt(const std::string& prompt, const std::string& place, const Prompter& prompter);
 
 /// Returns the lines of a file of prompts. Throws InputError for an empty file, and with the line number for a blank
@@ -54,7 +54,7 @@ bool holds_chats(const std::string& path);
 std::vector<Prompt> chat_prompts(const std::vector<std::string>& lines, const std::string& path,
                                  const ChatTemplate& chat_template, const Prompter& prompter);
 
-/// Returns a prompt with the continuation as "text", without the last of `stop_ids` in an answer, and the ids.
+/// Returns the prompt with its continuation as "text" and the new ids as "ids". The text of an answer omits `stop_ids`.
 nlohmann::ordered_json continued(const Prompt& prompt, const std::vector<std::int32_t>& made,
                                  const Tokenizer& tokenizer, const std::vector<std::int64_t>& stop_ids);
 

@@ -14,7 +14,7 @@ struct PipelineForm {
   std::unordered_map<std::string, float> scores;  // of "llama": scores of tokens that merges produce
   std::string unknown;                            // of "llama": unk_token
   bool space_in_front = false;                    // of "llama"
-  std::vector<std::string> notes;                 // which texts llama.cpp encodes differently, for the log
+  std::vector<std::string> notes;                 // texts that llama.cpp encodes differently, for the log
 };
 
 /// Returns the form of a file that Tokenizer::load accepts. If llama.cpp would encode differently, throws InputError

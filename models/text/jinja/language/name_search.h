@@ -1,5 +1,5 @@
 #pragma once
-// Finds out if statements use a name before they set it. jinja2 needs to know this for `loop`, `caller`, `varargs` and
+// Checks if statements use a name before they set it. jinja2 needs to know this for `loop`, `caller`, `varargs` and
 // `kwargs`. Does not include LibTorch.
 #include <string_view>
 

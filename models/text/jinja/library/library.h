@@ -45,8 +45,8 @@ Value global_function(Runtime& runtime, std::string_view name);
 Value attribute_of(Runtime& runtime, const Value& subject, std::string_view name);
 Value item_of(Runtime& runtime, const Value& subject, const Value& key);
 
-/// Only the attribute and never an item, for the filter `attr` and for methods. Returns a missing value if there is
-/// none.
+/// Returns only an attribute and never an item, for the filter `attr` and for methods. Returns a missing value if there
+/// is none.
 Value own_attribute(Runtime& runtime, const Value& subject, std::string_view name);
 
 /// `subject[begin:end:step]`. An omitted bound is none.

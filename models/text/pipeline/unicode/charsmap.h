@@ -17,8 +17,9 @@ class Charsmap {
   /// `encoded` is base64. If it is not a map that can be walked safely, throws InputError, which begins with `place`.
   Charsmap(const std::string& encoded, const std::string& place);
 
-  /// Normalises valid UTF-8. A grapheme of fewer than 6 bytes is looked up as a whole, any other one character by
-  /// character. The shortest rule that matches the beginning of what is looked up replaces all of it.
+  /// Normalises valid UTF-8. A grapheme of fewer than 6 bytes is looked up as a whole. Any other grapheme is looked up
+  /// character by character. The shortest rule that matches the beginning of a looked-up text replaces all of that
+  /// text.
   void apply(AlignedText& text) const;
 
  private:

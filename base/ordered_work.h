@@ -13,9 +13,9 @@ namespace zero {
 
 /// Runs `work(Job&)` on each result of `next()` (an std::optional<Job>) until `next()` returns nothing. One thread runs
 /// per core in `cores`. The results reach `take` in the order of the jobs. `next` and `take` run on the calling thread.
-/// At most one job more than threads is pending. A job's exception is thrown when its result is due, so the first
-/// failing job in order determines the exception. An exception from `next` is thrown after the results of all earlier
-/// jobs.
+/// There is at most one more pending job than there are threads. A job's exception is thrown when its result is due, so
+/// the first failing job in order determines the exception. An exception from `next` is thrown after the results of all
+/// earlier jobs.
 template <class Next, class Work, class Take>
 void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) {
   using Job = typename std::invoke_result_t<Next&>::value_type;

@@ -1,8 +1,8 @@
 #pragma once
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time. The
 // generator is counter-based: any position can be drawn without the earlier ones. A draw therefore does not depend on
-// how work is divided over ranks and threads. It uses only integer arithmetic, so its output is the same on every
-// platform.
+// how work is divided over ranks and threads. The generator uses only integer arithmetic, so its output is the same on
+// every platform.
 #include "base/simd/targets.h"
 
 #include <hwy/highway.h>

@@ -33,8 +33,8 @@ class SynchronousFailures final : public FailureHandling {
   std::unique_ptr<FailureReports> make_reports() override { return nullptr; }
 };
 
-/// Calls abandon() if an exception ends its scope. Make it the last member of an object: abandon() then runs before the
-/// other members free memory, which would wait for the device.
+/// Calls abandon() if an exception ends its scope. Make it the last member of an object. abandon() then runs before the
+/// other members free their memory. Freeing memory would wait for the device.
 class AbandonOnError {
  public:
   explicit AbandonOnError(FailureHandling& failures) : failures_(failures) {}

@@ -9,7 +9,7 @@ class SelfCommunicator final : public Communicator {
   /// For a job of one rank, with host memory.
   SelfCommunicator() : Communicator(0, 1) {}
   /// A group of this rank alone, taken from `others`, which must outlive this object. Memory comes from the device of
-  /// `others`, and failures() is theirs.
+  /// `others`, and failures() returns the object of `others`.
   explicit SelfCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }

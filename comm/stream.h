@@ -2,9 +2,9 @@
 // Orders work on a device that runs asynchronously. On the CPU every call has finished when it returns, so these
 // classes do nothing there.
 //
-// They add two things to c10::Event and c10::Stream. They can be made for the CPU. A side stream and the current stream
-// can wait for each other. Whoever writes memory that another stream may still read waits for the reader's event, and
-// vice versa. Nothing relies on an allocator's heuristics.
+// These classes add two things to c10::Event and c10::Stream. Events and streams can be made for the CPU, and a side
+// stream and the current stream can wait for each other. Code that writes memory that another stream may still read
+// waits for the reader's event, and vice versa. Nothing relies on an allocator's heuristics.
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>

@@ -1,5 +1,5 @@
 #pragma once
-// The scaling of rotary frequencies for contexts longer than that of pretraining: the rope types of transformers
+// The scaling of rotary frequencies for contexts longer than the pretraining context: the rope types of transformers
 // (modeling_rope_utils.py), with its defaults filled in. Does not include LibTorch.
 #include <cstdint>
 #include <optional>

@@ -69,9 +69,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit);
 
-/// The reverse: visits elements [begin, begin + count) of a flattened full tensor as ascending runs that one rank's
-/// slice holds contiguously. visit() receives the rank, the run's first element in its slice, the offset from `begin`,
-/// and the length. `slice` may be any rank's; a full tensor counts as rank 0's.
+/// Does the reverse: visits elements [begin, begin + count) of a flattened full tensor as ascending runs that one
+/// rank's slice holds contiguously. visit() receives the rank, the run's first element in its slice, the offset from
+/// `begin`, and the length. `slice` may be any rank's; a full tensor counts as rank 0's.
 void for_each_slice_run(
     const TensorSpec& slice, std::int64_t begin, std::int64_t count,
     const std::function<void(int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t count)>& visit);

@@ -19,7 +19,7 @@ class ShardHome {
   /// Returns the whole part as a flat tensor, valid until release(). If the home is not a TensorHome, do not acquire it
   /// twice without a release.
   virtual at::Tensor acquire() = 0;
-  /// Ends the use. `changed` says if the tensor was written to.
+  /// Ends the use. `changed` says whether the tensor was written to.
   virtual void release(bool changed) {}
   /// True if the device's collectives need a buffer, because the part lies in memory that they cannot use.
   virtual bool passes_buffer() const { return false; }

@@ -21,7 +21,7 @@ class ShardStore {
   /// Waits for the shard's bytes and returns them, 64-byte aligned and valid until release(). Do not acquire a shard
   /// twice without a release.
   virtual void* acquire(int shard) = 0;
-  /// Ends the use. `changed` says if the bytes were written to, so that the change must be kept.
+  /// Ends the use. `changed` says whether the bytes were written to, so that the change must be kept.
   virtual void release(int shard, bool changed) = 0;
   /// True if a shard's bytes keep their address after release(), so that a copy in flight may continue.
   virtual bool keeps_addresses() const { return false; }

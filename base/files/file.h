@@ -11,7 +11,7 @@ namespace zero {
 /// A regular file, open for reading. A call that fails for a transient reason is retried (base/files/lookup.h).
 class File {
  public:
-  /// Throws InputError if the file cannot be opened or is not a regular file. `calls` outlives the file.
+  /// Throws InputError if the file cannot be opened or is not a regular file. `calls` must outlive the file.
   static File open(const std::string& path);
   static File open(const std::string& path, FileCalls& calls, Links links = Links::followed);
   File(File&& other) noexcept;
@@ -21,9 +21,10 @@ class File {
   const std::string& path() const { return path_; }
   std::int64_t size() const { return facts_.bytes; }  // when it was opened
   unsigned owner() const { return facts_.owner; }
-  /// The file's permissions. If others may not read it and this process is not in its group, only the owner's.
+  /// Returns the file's permissions. Returns only the owner's if others may not read the file and its group is not this
+  /// process's.
   unsigned mode() const;
-  /// True if its size or modification time has changed since it was opened.
+  /// True if the file's size or modification time has changed since it was opened.
   bool changed() const;
 
   /// Reads exactly `bytes` bytes from `offset`. Throws InputError if the file ends earlier, even if it has shrunk since

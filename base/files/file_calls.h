@@ -25,7 +25,7 @@ struct FileFacts {
   std::uint64_t device = 0, inode = 0;
 };
 
-/// Says if a path that ends in a link refers to the link's target (followed) or to the link itself (kept).
+/// Says whether a path that ends in a link refers to the link's target (followed) or to the link itself (kept).
 enum class Links : std::uint8_t { followed, kept };
 
 class FileCalls {

@@ -37,7 +37,7 @@ class NewFile {
   bool published_ = false;
 };
 
-/// True if the name is that of a temporary file, left behind by a NewFile whose process was killed.
+/// True if the name belongs to a temporary file that a NewFile left behind because its process was killed.
 bool is_unpublished(const std::string& name);
 
 }  // namespace zero

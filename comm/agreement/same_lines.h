@@ -9,7 +9,7 @@ namespace zero {
 
 struct LineDifference {
   int rank = 0;              // a rank whose text differs from the first rank's
-  std::string first, other;  // the first differing line, there and on `rank`; "nothing more" past the end
+  std::string first, other;  // the first differing line, on the first rank and on `rank`; "nothing more" past the end
 };
 
 /// Returns nothing if all ranks have the same text. All ranks return the same result. Collective.

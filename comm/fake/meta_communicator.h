@@ -1,6 +1,6 @@
 #pragma once
-// MetaCommunicator: one rank of a job whose other ranks do not exist, for tensors on LibTorch's meta device, which have
-// sizes but no memory. It transfers nothing. Estimates use it to find how much memory a rank would hold.
+// MetaCommunicator: one rank of a job whose other ranks do not exist. It takes tensors on LibTorch's meta device, which
+// have sizes but no memory. It transfers nothing. Estimates use it to find how much memory a rank would hold.
 #include <cstdint>
 
 #include "comm/communicator.h"
@@ -9,7 +9,7 @@ namespace zero {
 
 class MetaCommunicator final : public Communicator, private CollectiveMemory {
  public:
-  /// `largest_sum` receives the largest `largest_sum` that is passed to reserve(), in bytes. It may be null.
+  /// `largest_sum` receives the maximum, in bytes, of the sums that reserve() calls announce. It may be null.
   explicit MetaCommunicator(int ranks, std::int64_t* largest_sum = nullptr, int rank = 0)
       : Communicator(rank, ranks), largest_sum_(largest_sum) {}
 

@@ -19,9 +19,9 @@ struct MpiOptions {
   std::size_t slot_bytes = std::size_t{512} << 10;
 };
 
-/// Makes a communicator of the MPI group with this Fortran handle (MPI_Comm_c2f), which is duplicated. If shared memory
-/// is not available, `shared_memory = on` throws InputError on all ranks. With `automatic`, rank 0 then logs one line.
-/// Collective.
+/// Makes a communicator of the MPI group with this Fortran handle (MPI_Comm_c2f). MPI's communicator is duplicated. If
+/// shared memory is not available, `shared_memory = on` throws InputError on all ranks. With `automatic`, rank 0 then
+/// logs one line. Collective.
 std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options = {});
 
 /// The Fortran handle of MPI_COMM_WORLD. MPI must have been started.

@@ -33,8 +33,8 @@ class PointToPoint {
   void send(int lane, const void* data, std::size_t bytes, int to);
   void recv(int lane, void* data, std::size_t bytes, int from);
   /// Waits for everything started on the lane. Throws an Error that names the call if a message has an unexpected
-  /// length or belongs to another call, which the Error also names. Also throws if MPI fails, and at the deadline; the
-  /// Error then names the missing ranks.
+  /// length or belongs to another call. The Error then names the other call too. Also throws if MPI fails, and at the
+  /// deadline; the Error then names the missing ranks.
   void finish(int lane);
   /// True if everything started on the lane has finished. Does not wait.
   bool is_idle(int lane);

@@ -16,7 +16,7 @@ struct SpinLimits {
 class alignas(64) SharedCounter {
  public:
   void raise(std::uint32_t value);
-  /// The counter wraps around: `target` counts as reached if it is less than 2^31 behind.
+  /// The counter wraps around: `target` counts as reached if it is less than 2^31 behind the counter.
   bool reached(std::uint32_t target) const {
     return static_cast<std::int32_t>(value_.load(std::memory_order_acquire) - target) >= 0;
   }

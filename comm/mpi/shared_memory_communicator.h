@@ -1,7 +1,7 @@
 #pragma once
 // SharedMemoryCommunicator: collectives among the ranks of one node. Data passes in chunks through the slots of a
-// shared window, which are small enough to stay in the caches. Ranks read the slots in place and sum along the tree.
-// While one chunk is read, the next is written.
+// shared window. The slots are small enough to stay in the caches. Ranks read the slots in place and sum along the
+// tree. While one chunk is read, the next is written.
 #include <cstdint>
 
 #include "comm/mpi/mpi_group.h"

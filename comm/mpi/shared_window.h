@@ -32,7 +32,7 @@ class SharedWindow {
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
-  /// Makes other ranks' later waits for this rank fail at once. Does nothing if an exception is in flight. That
+  /// Makes other ranks' later waits for this rank fail at once. Does not do so if an exception is in flight. That
   /// exception is the cause, and the code that catches it reports it.
   ~SharedWindow();
 

@@ -1,6 +1,6 @@
 #pragma once
-// NcclWatchdog: tracks the collectives in flight on one GPU. No other code aborts them. Its thread checks the oldest
-// collective. At the deadline, or if NCCL reports an error, it aborts every communicator that it watches.
+// NcclWatchdog: tracks the collectives in flight on one GPU. Only the watchdog aborts them. Its thread checks the
+// oldest collective. At the deadline, or if NCCL reports an error, it aborts every communicator that it watches.
 #include <chrono>
 #include <condition_variable>
 #include <deque>

@@ -18,7 +18,7 @@ struct DeviceRequest {
 /// number of GPUs.
 c10::Device choose_device(const DeviceRequest& request, int local_rank, int local_size);
 
-/// The same choice for a machine with `gpus` GPUs. `has_cuda` says if the build has CUDA.
+/// Makes the same choice for a machine with `gpus` GPUs. `has_cuda` says whether the build has CUDA.
 c10::Device choose_device(const DeviceRequest& request, int local_rank, int local_size, int gpus, bool has_cuda);
 
 /// Checks that all ranks have the same kind of device. They differ if "auto" found GPUs on some nodes only. The

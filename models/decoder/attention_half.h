@@ -11,8 +11,8 @@ namespace zero {
 
 class AttentionHalf final : public DecoderHalf {
  public:
-  /// Declares its parameters in the unit, which must outlive it. `rotary` is the table for the layer's rope kind,
-  /// shared by all blocks of that kind. `place` is the rank whose heads this object holds.
+  /// Declares this object's parameters in the unit, which must outlive the object. `rotary` is the table for the
+  /// layer's rope kind, shared by all blocks of that kind. `place` is the rank whose heads this object holds.
   AttentionHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
                 std::shared_ptr<Rotary> rotary, SlicePlace place);
 

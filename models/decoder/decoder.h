@@ -12,10 +12,10 @@ namespace zero {
 Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePlace place = {});
 
 /// Returns why this many ranks cannot divide the model along the tensor axis, and which numbers of ranks can. Empty if
-/// they can.
+/// this many can.
 std::string why_not_cut(const ModelConfig& config, int ranks);
 
-/// The same for the ranks of a context axis, which share the heads of each tensor rank.
+/// Does the same for the ranks of a context axis, which share the heads of each tensor rank.
 std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks);
 
 /// Computes logits [B, T, vocabulary] from the head's input x [B, T, hidden], in fp32 (or fp64 for fp64 weights).

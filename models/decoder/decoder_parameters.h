@@ -26,7 +26,7 @@ class DecoderNorm {
   at::Tensor weight(const std::vector<Parameter>& parameters) const;
   /// Returns the norm of x, or x itself if there is no norm.
   TokenPart apply(const std::vector<Parameter>& parameters, const TokenPart& x) const;
-  /// The same as a product's input: an RMSNorm is fused into the product.
+  /// Returns the same as a product's input: an RMSNorm is fused into the product.
   LinearInput input(const std::vector<Parameter>& parameters, const TokenPart& x) const;
   /// Appends the indices of the norm's parameters.
   void list(std::vector<int>& indices) const;

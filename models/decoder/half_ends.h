@@ -40,7 +40,7 @@ class HalfOutput {
 
   /// Returns x plus the product of y, or plus the norm of that product, times ModelConfig::residual_scale.
   TokenPart add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const;
-  /// The same, but applies the activation to y first.
+  /// Does the same, but applies the activation to y first.
   TokenPart add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
                           const ForwardContext& context) const;
   /// Appends the indices of its parameters.

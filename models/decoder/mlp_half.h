@@ -7,7 +7,8 @@ namespace zero {
 
 class MlpHalf final : public DecoderHalf {
  public:
-  /// Declares its parameters in the unit, which must outlive it. `place` is the rank whose slices this object holds.
+  /// Declares this object's parameters in the unit, which must outlive the object. `place` is the rank whose slices
+  /// this object holds.
   MlpHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, SlicePlace place);
 
   TokenPart forward(const TokenPart& x, const ForwardContext& context) const override;

@@ -27,8 +27,8 @@ enum class ProductCut : std::uint8_t { outputs, inputs };
 
 class Projection {
  public:
-  /// Declares the weight, and the bias if there is one, as parameters of the unit, which must outlive it. `place` is
-  /// the rank whose slice this object holds.
+  /// Declares the weight, and the bias if there is one, as parameters of the unit, which must outlive this object.
+  /// `place` is the rank whose slice this object holds.
   Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names,
              ProductCut cut, SlicePlace place);
 
@@ -36,7 +36,7 @@ class Projection {
   /// own, in] to all tokens [B, T, rows / ranks]. With divided inputs, maps all tokens [B, T, in / ranks] to this
   /// rank's tokens [1, own, rows].
   at::Tensor apply(LinearInput input, const at::Tensor& residual, const ForwardContext& context) const;
-  /// The same without a residual, and also returns x for the end of the half. If the input has an RMSNorm, both
+  /// Does the same without a residual, and also returns x for the end of the half. If the input has an RMSNorm, both
   /// gradients are added in one pass.
   LinearBeside apply_beside(LinearInput input, const at::Tensor& x, const ForwardContext& context) const;
   /// Appends the indices of its parameters, including adapters.

@@ -12,7 +12,7 @@ namespace zero {
 struct TokenizerSource {
   std::string tokenizer = {};      // a path for Tokenizer::load; empty if there is none
   std::string settings = {};       // the folder with tokenizer_config.json and the chat template
-  std::string chat_template = {};  // a known template or a file; if empty, that of `settings`
+  std::string chat_template = {};  // a known template or a file; if empty, the template of `settings`
 };
 
 /// The names of a model directory's tokenizer files.

@@ -19,7 +19,8 @@ std::int32_t end_of_turn_of(const ChatTemplate& chat_template, const ChatTokeniz
 class ChatHistory {
  public:
   /// `context` is the model's context length in tokens, of which `answer` tokens are reserved for the next answer. An
-  /// empty `system` means no system message. Keeps references to its arguments. Throws what end_of_turn_of() throws.
+  /// empty `system` means no system message. Keeps references to its arguments. Also throws the errors of
+  /// end_of_turn_of().
   ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
               std::int64_t answer);
 

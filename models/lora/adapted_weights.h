@@ -27,8 +27,8 @@ class AdaptedWeights : public WeightSource {
   std::shared_ptr<const AdapterContents> adapter_;
 };
 
-/// The weights of a model with new adapters, which are drawn from a seed, over a base. With DoRA, magnitudes start as
-/// the norms of the base's rows.
+/// The weights of a model with new adapters over a base. The adapters are drawn from a seed. With DoRA, magnitudes
+/// start as the norms of the base's rows.
 class FreshAdapter : public WeightSource {
  public:
   FreshAdapter(std::shared_ptr<WeightSource> base, std::shared_ptr<WeightSource> drawn)

@@ -79,8 +79,8 @@ class Loss {
   /// calls judge(). If gradients are wanted, it computes every chunk again and passes it with a scale. If a batch fits
   /// into one chunk, its logits are kept instead.
   virtual bool looks_twice() const { return false; }
-  /// Computes the loss of a batch of at least one row from the values [B, T] of all tokens, which are 0 for untrained
-  /// tokens. Only a loss for which looks_twice() is true implements it.
+  /// Computes the loss of a batch of at least one row from the values [B, T] of all tokens. The values of untrained
+  /// tokens are 0. Only a loss for which looks_twice() is true implements it.
   virtual LossVerdict judge(const at::Tensor& values, const Batch& batch) const;
 };
 

@@ -10,8 +10,8 @@ namespace zero {
 /// times, its gradient is summed in fp32 (fp64 for fp64), always in the same order, and rounded once.
 at::Tensor embed(const at::Tensor& ids, const at::Tensor& weight);
 
-/// The same for a slice: `weight` holds rows of the full table, starting at row `first`. Ids outside the slice return
-/// zeros.
+/// Does the same for a slice: `weight` holds rows of the full table, starting at row `first`. Ids outside the slice
+/// return zeros.
 at::Tensor embed_slice(const at::Tensor& ids, const at::Tensor& weight, std::int64_t first);
 
 }  // namespace zero

@@ -28,7 +28,8 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
 /// `documents` is undefined.
 at::Tensor document_mask(const at::Tensor& documents);
 
-/// The same for a window in rows of `length` tokens, [1, 1, T, T] bool. Undefined if the window covers all of them.
+/// Returns the same for a window in rows of `length` tokens, [1, 1, T, T] bool. Undefined if the window covers all of
+/// them.
 at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device);
 
 class KvCache;

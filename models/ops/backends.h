@@ -114,7 +114,7 @@ signature::attention attention;
 
 }  // namespace cpu
 
-/// Implementations for the meta device whose result sizes do not follow from shapes alone.
+/// Implementations for the meta device, of operations whose result sizes do not follow from shapes alone.
 namespace meta {
 
 signature::embedding_backward embedding_backward;

@@ -15,8 +15,8 @@ struct CrossEntropy {
 /// with a negative target is skipped.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// The same, but also turns logits into scale * d loss / d logits in the same pass. `scale` is [] or [rows], in the
-/// loss's type. A scale per row multiplies the row's gradient but not its loss.
+/// Does the same, but also turns logits into scale * d loss / d logits in the same pass. `scale` is [] or [rows], in
+/// the loss's type. A scale per row multiplies the row's gradient but not its loss.
 CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale);
 
 /// Turns logits into scale * d loss / d logits. `scale` is [] or [rows], as above.

@@ -2,7 +2,7 @@
 // KvCache: the keys and values of all tokens so far, for generation. Every pass appends one column per input token to
 // all rows at once. Prompts of different lengths are padded on either side, with document -1 in Batch::documents.
 // Padding columns stay in the cache, but no token attends to them. Batch::positions gives each token's position in its
-// row, which does not count padding: after n real tokens, the next token has position n.
+// row, not counting padding. After n real tokens, the next token has position n.
 #include <ATen/core/Tensor.h>
 
 #include <vector>

@@ -11,8 +11,8 @@
 namespace zero {
 
 /// An adapter adds scale B A to rows [begin, begin + rows) of a weight [out, in], applied to the input z after dropout.
-/// With a magnitude (DoRA), the norms of the adapted rows are also rescaled to that magnitude: y = magnitude / |W +
-/// scale B A| (W + scale B A) z. For the gradient, |W + scale B A| counts as a constant.
+/// With a magnitude (DoRA), the norms of the adapted rows become that magnitude: y = magnitude / |W + scale B A| (W +
+/// scale B A) z. For the gradient, |W + scale B A| counts as a constant.
 struct LowRank {
   at::Tensor a;          // [r, in]
   at::Tensor b;          // [rows, r]
@@ -26,8 +26,8 @@ struct LowRank {
   std::int64_t first_sample = 0;
   std::int64_t sequence = 1;
   std::int64_t first_row = 0;  // first row of z, counted from the beginning of the first sequence
-  // If ranks divide the weight's columns: z's first column in the full width. The function sums a tensor in place over
-  // the ranks that hold the other columns.
+  // If ranks divide the weight's columns, `first_column` is z's first column in the full width. sum_over_columns() sums
+  // a tensor in place over the ranks that hold the other columns.
   std::int64_t first_column = 0;
   std::function<void(const at::Tensor&)> sum_over_columns = {};
 

@@ -19,9 +19,9 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
 /// A GPU adds both to the fp32 sum, in the product's epilogue. A CPU rounds after adding the residual, and then adds
 /// the bias.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual, const at::Tensor& bias);
-/// out = a b, or with `add` out += a b. `out` may have any strides. If it has the type of a and b, the sum is rounded
-/// once. It may also be fp32 for 16-bit operands. A GPU then adds the fp32 product directly; a CPU first rounds the
-/// product to a's type.
+/// out = a b, or with `add` out += a b. `out` may have any strides. If `out` has the type of a and b, the sum is
+/// rounded once. `out` may also be fp32 for 16-bit operands. A GPU then adds the fp32 product directly; a CPU first
+/// rounds the product to a's type.
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add = false);
 
 /// True if LibTorch has no fast product of this type on this machine's CPU. Callers then widen operands to fp32.

@@ -29,8 +29,7 @@ class Rotary {
   };
   /// Cosines and sines for at least the positions 0 .. length-1, in fp32 (fp64 for fp64). The table is kept between
   /// calls, so this is not thread-safe. If "longrope" is used and `length` exceeds the old context, the table begins
-  /// with rows of the short factors, one per position of the old context. Rows of the long factors for all positions
-  /// follow.
+  /// with a row of the short factors per position of that context. Rows of the long factors for all positions follow.
   Table table(std::int64_t length, at::ScalarType type, at::Device device);
   /// The row of table(length) for each token of x [B, T, ...]. `positions` is [B, T] int64 (undefined: 0 .. T-1), all
   /// below `length`. `documents` is [B, T] int32 as in Batch (undefined: each row is one document). Under "longrope", a

@@ -18,8 +18,8 @@ bool with_kernel_type(at::ScalarType type, F&& f) {
   return false;
 }
 
-/// The same for the type of `tensors`, the first of which is x [rows, columns]. Returns false unless all are contiguous
-/// and have the same type and device.
+/// Does the same for the type of `tensors`. The first of them is x [rows, columns]. Returns false unless all are
+/// contiguous and have the same type and device.
 template <class F>
 bool with_row_kernels(std::initializer_list<const at::Tensor*> tensors, F&& f) {
   const at::Tensor& x = **tensors.begin();

@@ -35,7 +35,7 @@ struct Replicated {
 Replicated gather_tokens(const TokenPart& x, const TokenSplit& split);
 /// Reduce-scatter. Its backward is an all-gather.
 TokenPart scatter_tokens(const PartialSum& x, const TokenSplit& split);
-/// Sums numbers over ranks. Each rank computed them from its own part, and uses the sums for its own part. Its backward
+/// Sums numbers over ranks. Each rank computed them from its own part, and uses the sums for its own part. The backward
 /// is the same sum.
 at::Tensor sum_parts(const at::Tensor& x, const TokenSplit& split);
 

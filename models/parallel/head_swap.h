@@ -20,7 +20,7 @@ using RankColumns = std::vector<std::vector<TensorCut::Window>>;
 /// gradients of columns that were sent several times.
 at::Tensor swap_to_columns(const WidthPart& x, const TokenSplit& split, const RankColumns& columns);
 
-/// The reverse: maps x [B, T, own columns] to [1, part, width]. Every column must belong to exactly one rank.
+/// Does the reverse: maps x [B, T, own columns] to [1, part, width]. Every column must belong to exactly one rank.
 WidthPart swap_to_tokens(const at::Tensor& x, const TokenSplit& split, const RankColumns& columns);
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
 // DiskFile: one preallocated file of the disk tier. It bypasses the page cache if the file system can. Queues that take
-// a descriptor (io_uring) read and write it repeatedly. Unlike a DurableFile (base/files/durable_file.h) it need not
-// outlive its run, so it is never synced.
+// a descriptor (io_uring) read and write the file repeatedly. Unlike a DurableFile (base/files/durable_file.h) it need
+// not outlive its run, so it is never synced.
 #include <cstdint>
 #include <string>
 

@@ -9,7 +9,7 @@ namespace zero {
 
 /// Blocks of equal size in one mapping, 4096-byte aligned and initially zero. The creating thread's tracker counts them
 /// under the category. The tensors' allocator cannot be used, because its blocks have headers and share pages. `locked`
-/// says if pages are locked for copies to and from a GPU.
+/// says whether pages are locked for copies to and from a GPU.
 class HostArena {
  public:
   HostArena(int blocks, std::size_t block_bytes, MemoryCategory category,

@@ -12,8 +12,8 @@ struct NodeMemory {
   std::int64_t used = -1;       // bytes of the whole node: MemTotal - MemAvailable
 };
 
-/// The smaller of MemAvailable and the rest of the limits of the process's control groups (versions 1 and 2). Page
-/// cache that can be dropped counts as free. Tests set `root`, a prefix of /proc and /sys.
+/// The smaller of MemAvailable and the memory left under the limits of the process's control groups (versions 1 and 2).
+/// Page cache that can be dropped counts as free. Tests set `root`, a prefix of /proc and /sys.
 NodeMemory node_memory(const std::string& root = "");
 
 }  // namespace zero

@@ -33,7 +33,7 @@ class ShardFormat {
  public:
   static constexpr std::int64_t default_chunk_elements = 1 << 19;  // 6 MiB of AdamW's states in fp32
 
-  /// `states`: those of every group. Sections begin at multiples of their grain, which divides `chunk_elements`.
+  /// `states`: the states of every group. Sections begin at multiples of their grain, which divides `chunk_elements`.
   ShardFormat(std::vector<ShardSection> sections, std::vector<std::vector<StateSpec>> states,
               std::int64_t chunk_elements);
 

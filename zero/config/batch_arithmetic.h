@@ -21,7 +21,7 @@ struct BatchArithmetic {
 
   /// Makes the division for a job of `ranks`. Throws InputError as mesh_of() does, and if the global batch is not a
   /// multiple of local batch x ranks. Also throws if a pipeline does not support the number of micro-batches or the
-  /// ZeRO stage. Throws too if reproducible sums do not support this number of ranks. The message names values that
+  /// ZeRO stage. It also throws if reproducible sums do not support this number of ranks. The message names values that
   /// work.
   static BatchArithmetic of(const Config& config, int ranks);
 

@@ -6,7 +6,7 @@
 
 namespace zero {
 
-/// These return true if the defining file exists: config.json, adapter_config.json or manifest.json.
+/// Each returns true if the defining file exists: config.json, adapter_config.json or manifest.json.
 bool is_model(const std::string& folder);
 bool is_adapter(const std::string& folder);
 bool is_checkpoint(const std::string& folder);

@@ -26,8 +26,8 @@ struct RunModel {
 /// Throws InputError if other given keys disagree with that file.
 std::optional<LoraOptions> lora_options_of(const Config& config);
 
-/// Returns the adapter of lora.adapter for the model, which may be adapted already; null if there is none. Throws
-/// InputError if the adapter cannot be trained further.
+/// Returns the adapter of lora.adapter for the model; null if there is none. The model may already have adapters.
+/// Throws InputError if the adapter cannot be trained further.
 std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
 /// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: this

@@ -40,12 +40,12 @@ struct ChainRun : KeptOptions {
 
 class ChainPass final : private BackwardHooks, private WeightUser {
  public:
-  /// Computes the result from the last unit's input. `context`: that of the pass.
+  /// Computes the result from the last unit's input. `context`: the pass's context.
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
-  /// Runs forward. First makes other passes in progress reshard their weights; they gather them again for backward. The
-  /// context's batch must outlive the pass, and `run` must live until end(). `x`: the previous run's result, as a leaf;
-  /// undefined for the first run. `head` replaces the forward of the chain's last unit. Collective.
+  /// Runs forward. First makes other passes in progress reshard their weights. Those passes gather the weights again
+  /// for backward. The context's batch must outlive the pass, and `run` must live until end(). `x`: the previous run's
+  /// result, as a leaf; undefined for the first run. `head` replaces the forward of the chain's last unit. Collective.
   ChainPass(const ChainRun& run, const ForwardContext& context, MicroBatch micro, const at::Tensor& x = {},
             const Head& head = {});
   /// Reshards all units that are still unsharded, even if backward never ran.

@@ -22,7 +22,7 @@ struct GroupLayout {
   bool in_turns = false;  // sums in order over a number of ranks that is not a power of two: parts are added one by one
 
   bool comes_and_goes() const { return weights == Placement::sharded || !format->is_plain(); }
-  /// Returns the elements whose states are held by the rank at this index.
+  /// Returns the elements whose states the rank at this index holds.
   FlatRange own(int place) const;
   /// Bytes of the full vector of weights, and of the codes that are gathered and decoded into it; 0: none.
   std::int64_t full_bytes() const { return flat.numel() * std::int64_t(c10::elementSize(precision.compute)); }

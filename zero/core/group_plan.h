@@ -35,7 +35,7 @@ struct GroupSpec {
   std::vector<ParameterRef> members;
   bool trainable = true;
   int unit = -1;     // unit that the group belongs to; -1: the group spans the units of its run
-  bool cut = false;  // its tensors are slices along the tensor axis, which fewer ranks share than whole tensors
+  bool cut = false;  // its tensors are slices along the tensor axis; fewer ranks share a slice than a whole tensor
   int run = 0;       // the run of its units
   int stage = 0;     // index along the pipeline axis of the ranks that hold the group
 

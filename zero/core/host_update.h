@@ -1,8 +1,8 @@
 #pragma once
-// HostUpdate: copies gradients to the host and new weights back, for weights on a device whose states are on the host
-// (ZeRO-Offload, Ren et al. 2021). The gradient is sent as soon as it is summed, while backward continues. The new
-// weights are copied while the next group is updated. If states are on the same device as the weights, nothing is
-// copied.
+// HostUpdate: copies gradients to the host and new weights back (ZeRO-Offload, Ren et al. 2021). It serves weights that
+// are on a device while their states are on the host. The gradient is sent as soon as it is summed, while backward
+// continues. The new weights are copied while the next group is updated. If states are on the same device as the
+// weights, nothing is copied.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

@@ -66,7 +66,7 @@ class ModelStates {
   /// current step, unclipped. They are valid only until the step's update, which may overwrite them. Collective.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
-  /// The memory that export_weights() takes meanwhile, at most. Bytes.
+  /// The most bytes of memory that export_weights() takes while it runs.
   std::int64_t export_bytes(bool trainable_only) const;
   /// The full tensors that export_weights() hands on, in its order.
   std::vector<TensorSpec> exported_tensors(bool trainable_only) const;
@@ -95,7 +95,7 @@ class ModelStates {
   Mesh& mesh() { return mesh_; }
   /// This rank's index along the pipeline axis.
   int stage() const { return mesh_.index(MeshAxis::pipeline); }
-  /// sharing_axes(): the axes over which a group's states are divided; at stage 0, those of all ranks that hold the
+  /// sharing_axes(): the axes over which a group's states are divided; at stage 0, the axes of all ranks that hold the
   /// states. replica_axes(): the axes along which ranks hold the same states. Whole parameters are divided over the
   /// tensor axis too, so every element has one owner.
   AxisSet sharing_axes(const GroupSpec& spec) const { return sharing_of(spec).axes; }

@@ -1,5 +1,5 @@
 #pragma once
-// Finding: the result of an examination of this machine, for one subject.
+// Finding: the result of examining one subject on this machine.
 #include <string>
 #include <vector>
 

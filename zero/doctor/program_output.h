@@ -10,7 +10,7 @@ struct ProgramOutput {
   std::string text;
 };
 
-/// Returns the path of a program that this process's PATH leads to; empty if there is none.
+/// Looks up a program in this process's PATH and returns its path; empty if it is not found.
 std::string program_on_path(const std::string& name);
 
 /// Runs a program with empty standard input for at most `seconds` seconds, and returns all that it prints. Throws Error

@@ -23,7 +23,7 @@ struct NodeBudget {
 };
 
 /// Returns the current budget of the node that this process runs on. `former`: treatment of an earlier run in the
-/// output directory. `device`: that of the rank.
+/// output directory. `device`: the rank's device.
 NodeBudget node_budget(const Config& config, FormerRun former, int ranks_here, at::Device device);
 
 /// Returns the Pss of a rank's process at the peak, without the bytes that its tracker counts. It includes the initial

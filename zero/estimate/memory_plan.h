@@ -58,7 +58,7 @@ class MemoryPlanner {
   explicit MemoryPlanner(const Model& model) : model_(model) {}
 
   const Model& model() const { return model_; }
-  /// Returns the plan; with a pipeline, that of the stage with the most memory.
+  /// Returns the plan. With a pipeline, it is the plan of the stage with the most memory.
   MemoryPlan plan(MemoryWork work);
 
  private:

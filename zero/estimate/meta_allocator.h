@@ -15,7 +15,7 @@ namespace zero {
 /// All allocations and frees, in order. Sizes are rounded up to 64 bytes, like CpuAllocator's.
 class AllocationTrace {
  public:
-  /// Returns a number for the block, whose category is that of this thread's scope.
+  /// Returns a number for the block. The block gets the category of this thread's scope.
   int take(std::size_t bytes);
   void give(int block);
 

@@ -30,7 +30,7 @@ struct OffloadedBytes {
 
 class MetaRank {
  public:
-  /// `options`: those of the run, but with another device and offload policy. The chain's parameters have no tensors
+  /// `options`: the run's options, but with another device and offload policy. The chain's parameters have no tensors
   /// after the rank is destroyed.
   MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting);
   ~MetaRank();

@@ -34,7 +34,7 @@ class Destination {
 };
 
 /// Makes a destination from a folder of the user. Existing files are read and compared by their hash. A file that
-/// differs is replaced if `overwrite` is set. Partial files are in the subfolder .zero_fetch. `calls` outlives the
+/// differs is replaced if `overwrite` is set. Partial files are in the subfolder .zero_fetch. `calls` must outlive the
 /// result.
 std::unique_ptr<Destination> folder_destination(FileCalls& calls, std::string folder, bool overwrite);
 

@@ -10,8 +10,8 @@ namespace zero {
 class FolderLock {
  public:
   /// Makes the folder and `inner`, a folder in it, and waits for the lock, with a line a minute. Throws InputError if a
-  /// folder cannot be made or written to. On a file system without locks, warns and does not lock. `calls` outlives the
-  /// lock.
+  /// folder cannot be made or written to. On a file system without locks, warns and does not lock. `calls` must outlive
+  /// the lock.
   FolderLock(FileCalls& calls, std::string folder, std::string inner);
   /// Removes the folders that it made and that are still empty.
   ~FolderLock();

@@ -22,8 +22,8 @@ struct HubFile {
 /// source in the message.
 std::string parse_commit(const std::string& json, const std::string& place);
 
-/// The files in a page of /api/models/NAME/tree/COMMIT?recursive=true; folders are left out. Throws Error for an entry
-/// that is not understood or whose path leads out of a folder.
+/// The files in a page of /api/models/NAME/tree/COMMIT?recursive=true; folders are left out. Throws Error for a
+/// malformed entry, and for a path that leads out of a folder.
 std::vector<HubFile> parse_tree(const std::string& json, const std::string& place);
 
 /// Throws Error for a path that occurs twice in a listing.

@@ -21,7 +21,7 @@ class Patience {
   static constexpr std::chrono::milliseconds first_wait{500}, longest_wait{60'000};
   static constexpr std::chrono::seconds longest_wish{300};  // the longest Retry-After that is accepted
 
-  /// `tries`: the most failures in a row after which it waits. `what`: the request, for messages.
+  /// `tries`: the most failures in a row for which wait_after() waits. `what`: the request, for messages.
   Patience(int tries, std::string what, Sleep sleep);
 
   /// Warns, and waits for twice as long as the last time, or as long as the hub asks for. Throws Error, with the

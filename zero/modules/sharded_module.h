@@ -22,8 +22,8 @@ class ShardedModule final : private ParameterWatcher {
  public:
   /// Copies rank 0's parameters and buffers to all ranks. `units`: the module's units. `options`: order and watching
   /// are overwritten. Module and mesh must outlive the ShardedModule; afterwards the module can only be destroyed.
-  /// Without `trains`, only parameters are held. `initial`: values of Meta parameters; null: those of rank 0's module.
-  /// Throws InputError if ranks have different modules. Collective.
+  /// Without `trains`, only parameters are held. `initial`: values of Meta parameters; null: the values of rank 0's
+  /// module. Throws InputError if ranks have different modules. Collective.
   ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true,
                 WeightSource* initial = nullptr);
   ~ShardedModule() override;

@@ -21,7 +21,7 @@ class UnshardedCache final : private WeightUser {
   /// Unshards all these groups before it returns. `planned`: the next pass will repeat this use. Throws InputError if
   /// an operation uses groups of more units at once than there are buffers. Collective.
   void use(const std::vector<int>& groups, Phase phase, bool planned);
-  /// Call it after a forward and its backward, whose uses become the plan of the next pass.
+  /// Call it after a forward and its backward. Their uses become the plan of the next pass.
   void end_pass() { plan_.end_pass(); }
   /// Call it if the pass failed. Reshards everything; the pass's uses do not become a plan.
   void drop_pass();

@@ -21,8 +21,8 @@
 
 namespace zero {
 
-/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors. Otherwise `lr` is
-/// that of the run.
+/// One pass of an optimizer's step. For a span, `lr` and `weight_decay` are those of its tensors. Otherwise `lr` is the
+/// run's rate.
 struct UpdateContext : StepFactors {
   int pass = 0;
   double own_lr = 0;                    // the optimizer's own rate, the same for all tensors (OptimizerSet::own_lr)
@@ -57,8 +57,8 @@ class Optimizer {
   virtual bool takes(const TensorTraits&) const { return true; }
   /// Returns true if a span must end with its tensor. Otherwise a span may cover several tensors with the same rates.
   virtual bool by_tensor() const { return false; }
-  /// Returns the maximum number of elements in a span on that device. A rule whose step allocates memory of the span's
-  /// size overrides it.
+  /// Returns the maximum number of elements in a span on that device. Override this in a rule whose step allocates
+  /// memory of the span's size.
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// Returns true if transform() changes the gradients of whole matrices between the first and the second pass.
   virtual bool transforms_matrices() const { return false; }
@@ -100,8 +100,8 @@ at::Tensor scaled_gradient(const UpdateSpan& span, const StepFactors& factors);
 /// Writes the master to the weights, unless the weights are their own master.
 void write_weights(const UpdateSpan& span);
 
-/// Returns true for two or more dimensions, since weight decay applies to such parameters. `shape` is that of the
-/// tensor, not of the flat view.
+/// Returns true for two or more dimensions, since weight decay applies to such parameters. `shape` is the tensor's
+/// shape, not the flat view's.
 inline bool decays(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace zero {
 /// optimizer.
 struct OptimizerGroup {
   std::vector<std::string> match;        // patterns for whole names, as in fnmatch(3): * ? [..]
-  std::optional<std::string> optimizer;  // none: that of the run
+  std::optional<std::string> optimizer;  // none: the run's optimizer
   std::optional<double> lr;              // rate at the peak of the schedule, which all tensors follow
   std::optional<double> weight_decay;    // for all tensors that match, vectors too
   std::optional<double> lr_adamw = {};   // Muon: rate for tensors that AdamW updates; `lr` is for Muon's matrices

@@ -41,7 +41,7 @@ class OptimizerSet {
  public:
   explicit OptimizerSet(OptimizerOptions options);
 
-  /// Returns the rule of the first group whose pattern matches the name, otherwise that of the run's own settings.
+  /// Returns the rule of the first group whose pattern matches the name, otherwise the rule of the run's own settings.
   /// AdamW updates tensors that the group's optimizer cannot. Adds the optimizer if the set lacks it.
   TensorRule rule_of(const std::string& name, const TensorTraits& tensor);
   /// Call it after the last rule_of(). Throws InputError for a pattern that no tensor matched, and for a group whose
@@ -55,7 +55,7 @@ class OptimizerSet {
   /// it.
   std::int64_t grain(at::ScalarType master) const;
   /// Returns the optimizer's own learning rate in a step, the same for all tensors. It is the run's rate. If the run
-  /// has another optimizer or the rate 0, it is that of the first group with a rate above 0. Arguments are as in
+  /// has another optimizer or the rate 0, it is the rate of the first group with a rate above 0. Arguments are as in
   /// TensorRule::lr().
   double own_lr(int optimizer, double run_lr, double schedule) const;
 

@@ -17,7 +17,7 @@ struct StatisticSpec {
 
 class Statistics {
  public:
-  /// Starts as zeros. `shapes`: those of the tensors that the optimizer updates, in order.
+  /// Starts as zeros. `shapes`: the shapes of the tensors that the optimizer updates, in order.
   Statistics(const Optimizer& optimizer, const std::vector<std::vector<std::int64_t>>& shapes, at::Device device);
 
   int tensors() const { return int(places_.size()) - 1; }

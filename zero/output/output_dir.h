@@ -1,6 +1,7 @@
 #pragma once
 // The directory of a run: metrics.jsonl, config.toml (resolved), checkpoints/, model/ or adapter/, token_cache/. A mark
-// shows that it is a run's (run_mark.h). Only rank 0, which holds the directory's lock, calls these functions.
+// shows that the directory belongs to a run (run_mark.h). Only rank 0, which holds the directory's lock, calls these
+// functions.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// The names of a run's records for dashboards, in tb/ and trackio/ of its directory. Other files there are somebody
-// else's.
+// The names of a run's records for dashboards, in tb/ and trackio/ of its directory. Other files there belong to
+// someone else.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +13,8 @@ std::string event_file_name(std::int64_t time, const std::string& host);
 /// The time in such a name; none for another name.
 std::optional<std::int64_t> event_file_time(const std::string& name);
 
-/// The name of the trace that begins with a step, in trace/ of a run's directory; true for such a name.
+/// trace_file_name(): the name of the trace that begins with a step, in trace/ of a run's directory. is_trace_file():
+/// true for such a name.
 std::string trace_file_name(std::int64_t first_step);
 bool is_trace_file(const std::string& name);
 

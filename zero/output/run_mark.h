@@ -18,12 +18,12 @@ void mark_folder(const std::string& folder, Mark mark, FileCalls& calls);
 bool is_marked(const std::string& folder, Mark mark, FileCalls& calls);
 bool is_marked(const std::string& folder, Mark mark);
 
-/// Records in a run's mark that the run has written a checkpoint. A later start that finds none then knows that it is
-/// missing. Throws Error if the mark cannot be written.
+/// Records in a run's mark that the run has written a checkpoint. A later start that finds no checkpoint then knows
+/// that one is missing. Throws Error if the mark cannot be written.
 void note_saved(const std::string& folder, FileCalls& calls);
 /// Returns true if a run's mark records a checkpoint. Throws InputError if the mark cannot be read.
 bool has_saved(const std::string& folder, FileCalls& calls);
-/// Marks the folder as that of a new run without checkpoints.
+/// Marks the folder as belonging to a new run without checkpoints.
 void mark_run(const std::string& folder, const std::string& id, FileCalls& calls);
 /// Returns a random id that identifies a run's checkpoints, wherever they are.
 std::string new_run_id();

@@ -12,12 +12,12 @@ namespace zero {
 /// file. Collective.
 void probe_collectives(Communicator& communicator, const std::string& path);
 
-/// Starts `program --probe FILE` on so many ranks under mpirun, and keeps its numbers. Returns an empty string, or why
-/// there are none.
+/// Starts `program --probe FILE` on `ranks` ranks under mpirun, and keeps its numbers. Returns an empty string, or why
+/// there are no numbers.
 std::string run_probe(const std::string& program, int ranks, Timings& timings);
 
-/// The lines of this node from those numbers; without them, from the rate at which a rank copies memory, in bytes per
-/// second: a byte that is sent is written once and read once, and a sum reads two more.
+/// Returns the lines of this node from those numbers. Without them, the lines come from `memory_rate`, the bytes per
+/// second at which a rank copies memory. A byte that is sent is written once and read once, and a sum reads two more.
 NodeLinks links_of_node(int ranks, const Timings& timings, double memory_rate, const std::string& why_not_measured);
 
 }  // namespace zero

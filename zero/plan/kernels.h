@@ -23,7 +23,7 @@ struct AttentionWork {
   std::int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0, window = 0;
   at::ScalarType type = at::kBFloat16;
 
-  /// Counts the two products of a forward pass, for the visible pairs of tokens alone.
+  /// Counts the two products of a forward pass, for the visible pairs of tokens only.
   double flops() const;
 };
 
@@ -37,7 +37,7 @@ class Kernels {
   virtual double product(const ProductShape& shape, ProductPass pass) = 0;
   virtual double attention(const AttentionWork& work, bool backward) = 0;
   virtual double rows(RowKernel kernel, std::int64_t rows, std::int64_t width, at::ScalarType type) = 0;
-  /// Reading and writing so many bytes of memory in all.
+  /// The time to read and write `bytes` bytes of memory in total.
   virtual double stream(double bytes) = 0;
   /// One line per kind of number: the number and its source.
   virtual std::vector<std::string> sources() const = 0;

@@ -40,7 +40,7 @@ struct PlannedLayout {
 
 struct SearchOptions {
   int best = 5;             // layouts to find
-  bool only_given = false;  // the configuration's own layout, nothing else
+  bool only_given = false;  // examines only the configuration's own layout
   bool any_batch = false;   // the micro-batch is part of the search
 };
 
@@ -57,8 +57,8 @@ class LayoutSearch {
   LayoutSearch(const Config& config, const ModelConfig& model, PlanMachine& machine)
       : config_(config), model_(model), machine_(machine) {}
 
-  /// Layouts are sorted by predicted time. From the fastest on, each is judged by why_illegal() and estimate_stage(),
-  /// until enough of them fit. Throws InputError, which says why, if no layout is legal.
+  /// Layouts are sorted by predicted time. From the fastest on, why_illegal() and estimate_stage() judge each layout,
+  /// until enough layouts fit. Throws InputError with the reason if no layout is legal.
   SearchResult find(const SearchOptions& options);
   /// The largest local_batch_size that fits, with one micro-batch per step; a pipeline keeps its micro-batches. 0 if
   /// none fits.

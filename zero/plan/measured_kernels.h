@@ -20,7 +20,8 @@ class MeasuredKernels final : public Kernels {
   /// `timings` must outlive the kernels. Call choose_fast_matmul() before the first use.
   MeasuredKernels(RankThreads here, Timings& timings) : here_(here), timings_(timings) {}
 
-  /// Rows above 2,048 are scaled from a product of 2,048 rows. So are unknown shapes once the time to measure is spent.
+  /// The time of more than 2,048 rows is scaled from a product of 2,048 rows. Once the time to measure is spent,
+  /// unknown shapes are scaled from earlier products.
   double product(const ProductShape& shape, ProductPass pass) override;
   double attention(const AttentionWork& work, bool backward) override;
   double rows(RowKernel kernel, std::int64_t rows, std::int64_t width, at::ScalarType type) override;
@@ -33,12 +34,12 @@ class MeasuredKernels final : public Kernels {
   double flops_ = 0, seconds_ = 0;  // of all products so far, for guesses
 };
 
-/// Returns the median seconds of a call that as many threads as ranks make at the same time. `make` runs once in each
-/// and returns the call.
+/// Returns the median seconds of a call that one thread per rank makes at the same time. `make` runs once in each
+/// thread and returns the call.
 double seconds_together(const RankThreads& here, const std::function<std::function<void()>()>& make);
 
-/// Bytes per second of files in `folder` that this machine writes and reads past the page cache: {read, write}. 0 and 0
-/// if the folder cannot be written.
+/// The rates, in bytes per second, at which this machine reads and writes a file in `folder` past the page cache. Both
+/// are 0 if the folder cannot be written to.
 struct DiskRates {
   double read = 0, write = 0;
 };

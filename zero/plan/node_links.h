@@ -1,7 +1,7 @@
 #pragma once
 // NodeLinks: the time of a collective over a group of ranks, and the bytes that each rank sends inside its node and to
-// other nodes. A time is a latency and a number of bytes at a bandwidth (Hockney 1994). A group that spans nodes takes
-// the longer of its two parts.
+// other nodes. A time is a latency plus the time to send a number of bytes at a bandwidth (Hockney 1994). A group that
+// spans nodes takes the longer of its two parts.
 #include <array>
 #include <cstdint>
 #include <string>

@@ -22,14 +22,14 @@ struct MachineRequest {
   std::string memory;      // of one GPU, or for one rank on CPUs: "80GiB"; empty: as found
   std::string link;        // between nodes, for each node: "100Gbit", "10GB"; empty: the sheet's, 1 Gbit/s here
   std::string program;     // this program's path, started under mpirun to measure collectives; empty: none
-  std::string version;     // of this build: another one measures anew
+  std::string version;     // of this build: another version measures anew
   bool measure = true;     // false: only numbers of the cache
 };
 
 struct PlanMachine {
   std::string name;
   int nodes = 1, ranks_per_node = 1, threads = 1;
-  bool gpu = false;  // gathers and sums then run beside the computation
+  bool gpu = false;  // gathers and sums then overlap the computation
   NodeBudget budget;
   std::unique_ptr<Timings> timings;  // of this machine; null for a sheet
   std::unique_ptr<Kernels> kernels;

@@ -7,10 +7,11 @@
 
 namespace zero {
 
-/// A table with one row per layout: memory of the fullest rank, time, tokens per second, what binds, bytes on links.
+/// A table with one row per layout: memory of the fullest rank, time, tokens per second, the bottleneck, bytes on
+/// links.
 std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine);
 
-/// Where a layout's step time goes: one line per part that takes at least 1 %.
+/// The parts of a layout's step time: one line per part that takes at least 1 %.
 std::string parts_of_step(const StepTime& time);
 
 /// One object: machine, sources, and a list of layouts with settings, seconds, parts and bytes.

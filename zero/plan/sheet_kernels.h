@@ -1,6 +1,6 @@
 #pragma once
-// SheetKernels: times by the roofline of a data sheet: the larger of arithmetic and memory traffic, each at an assumed
-// share of its peak (Williams et al. 2009, Roofline).
+// SheetKernels: times by the roofline of a data sheet (Williams et al. 2009, Roofline). A time is the larger of the
+// arithmetic's and the memory traffic's time, each at an assumed share of its peak.
 #include "zero/plan/kernels.h"
 #include "zero/plan/node_sheets.h"
 

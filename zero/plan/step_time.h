@@ -1,6 +1,6 @@
 #pragma once
-// StepTime: simulates one training step of a layout on a machine: computation, collectives along each axis, the
-// optimizer, disk and host, and the waiting time of a pipeline.
+// StepTime: simulates one training step of a layout on a machine. It covers computation, collectives along each axis,
+// the optimizer, disk and host, and the waiting time of a pipeline.
 #include <string>
 #include <vector>
 
@@ -29,7 +29,7 @@ struct StepTime {
   std::string bound() const;
 };
 
-/// `model`: holds a rank's slices. `units`: its work, of work_of_units().
+/// `model`: holds a rank's slices. `units`: the rank's work, from work_of_units().
 StepTime simulate_step(const Model& model, const std::vector<UnitWork>& units, const Config& config,
                        const BatchArithmetic& batch, PlanMachine& machine);
 

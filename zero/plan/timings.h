@@ -8,15 +8,15 @@
 
 namespace zero {
 
-/// Names are free, such as "product bf16 512x768x2304 forward". The file belongs to one machine, one number of ranks
-/// and one build, which its name encodes.
+/// A name may be any text, such as "product bf16 512x768x2304 forward". The file belongs to one machine, one number of
+/// ranks and one build. Its name encodes them.
 class Timings {
  public:
   /// `path`: empty for none. A file that cannot be read or parsed counts as empty, and is replaced by save().
   explicit Timings(std::string path);
 
-  /// Returns the known seconds, or measures them. After `budget` seconds of measuring, `guess` answers instead, and its
-  /// results are not kept.
+  /// Returns the known seconds, or measures them. After `budget` seconds of measuring, calls `guess` instead, and does
+  /// not keep its results.
   double get(const std::string& name, const std::function<double()>& measure, const std::function<double()>& guess);
   /// Returns the known seconds; 0 for an unknown name.
   double find(const std::string& name) const;
@@ -25,7 +25,7 @@ class Timings {
   std::string save();
 
   const std::string& path() const { return path_; }
-  /// Names that were guessed.
+  /// The number of names whose seconds were guessed.
   int guesses() const { return int(guesses_.size()); }
   int measured() const { return measured_; }
   double spent() const { return spent_; }

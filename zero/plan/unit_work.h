@@ -25,7 +25,7 @@ struct UnitWork {
   bool adapted = false;             // partly frozen: one collective carries the trained elements of all such units
 };
 
-/// A layout's run, as far as it determines work.
+/// The properties of a layout's run that determine its work.
 struct WorkSetting {
   const Config& config;
   const BatchArithmetic& batch;

@@ -15,8 +15,8 @@ namespace zero {
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
                                       bool speaks = true, const KeyHint& key_hint = {});
 
-/// The same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all return
-/// exit code 2.
+/// Does the same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all
+/// return exit code 2.
 std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
                                    const KeyHint& key_hint = {});
 

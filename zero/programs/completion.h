@@ -1,5 +1,6 @@
 #pragma once
-// Completion: scripts for shells, from the options that a program declares. They name no option that it lacks.
+// Completion: completion scripts for shells, made from the options that a program declares. A script names no option
+// that the program lacks.
 #include <CLI/CLI.hpp>
 
 #include <optional>
@@ -7,11 +8,11 @@
 
 namespace zero {
 
-/// The completion script of a program for "bash", "zsh" or "fish": its options, their values where these are words to
-/// choose from, and its subcommands. Other words complete to files. Throws InputError for another shell.
+/// Returns a program's completion script for "bash", "zsh" or "fish". It completes options, their values if these are a
+/// choice of words, and subcommands. Other words complete to files. Throws InputError for any other shell.
 std::string completion_of(const CLI::App& app, const std::string& shell);
 
-/// The shell of the command line "PROGRAM --completion SHELL"; nothing for any other.
+/// Returns the shell of the command line "PROGRAM --completion SHELL"; nothing for any other command line.
 std::optional<std::string> asked_completion(int argc, const char* const* argv);
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace zero {
 struct EvaluationOptions {
   ModelPlace place;
   std::vector<std::string> files;      // as in data.validation
-  std::string chat_template;           // a known name or a file; empty: that of the run, the adapter or the model
+  std::string chat_template;           // a known name or a file; empty: the run's, the adapter's or the model's
   std::string train_on = "assistant";  // tokens that count: assistant | all
   std::string token_dtype = "uint16";  // .bin files
   std::string precision;               // of weights and arithmetic: fp32 | bf16 | fp16; empty: ModelSource::precision

@@ -16,10 +16,10 @@ struct ForeignConfig {
 };
 
 /// Every key of the file is in `overrides`, in one of the fields, or in `dropped`. Throws InputError for a file that is
-/// missing, is no JSON or YAML, has more than 1 MiB, or belongs to neither tool.
+/// missing, is neither JSON nor YAML, is larger than 1 MiB, or belongs to neither tool.
 ForeignConfig read_foreign_config(const std::string& path);
 
-/// The same for a text. Messages call it `source`.
+/// Does the same for a text. Messages call the text `source`.
 ForeignConfig translate_deepspeed(const std::string& text, const std::string& source);
 ForeignConfig translate_axolotl(const std::string& text, const std::string& source);
 

@@ -4,8 +4,8 @@
 
 namespace zero {
 
-/// The KeyHint of programs with --set. If zero or another tool has a key called `name`, it tells how to set that key.
-/// Otherwise it is empty.
+/// The KeyHint of programs with --set. If zero or another tool has a key called `name`, the hint says how to set that
+/// key. Otherwise the hint is empty.
 std::string key_hint(const std::string& name, const std::string& value);
 
 }  // namespace zero

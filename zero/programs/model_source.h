@@ -16,7 +16,7 @@ struct ModelSource {
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged
   HfWriteOptions options;                 // for writing: type as stored, tokenizer, base
-  std::string precision;                  // fp32 | bf16 | fp16: that of the run or the adapter, otherwise as stored
+  std::string precision;                  // fp32 | bf16 | fp16: the run's or the adapter's, otherwise as stored
 };
 
 /// The help text of --allow-unused.

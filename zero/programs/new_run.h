@@ -21,9 +21,9 @@ struct NewRun {
   std::vector<std::string> overrides;  // --set
 };
 
-/// Throws InputError for a path that is no model, and for answers that contradict each other.
+/// Throws InputError for a path that is not a model, and for answers that contradict each other.
 void check_model(const std::string& model);
-/// Throws InputError for a file that is missing, or of no kind that [data] takes.
+/// Throws InputError for a file that is missing, or of a kind that [data] does not support.
 void check_data(const std::string& data);
 /// Throws InputError that lists the machines.
 void check_machine(const std::string& machine);

@@ -21,7 +21,7 @@ struct PlanInput {
 bool is_preset(const std::string& name);
 
 /// Reads the configuration, or makes one for a model. Throws InputError for a missing or unknown model, and for options
-/// of models beside a configuration.
+/// of models that are given with a configuration.
 Config config_of(const PlanInput& input, const MachineRequest& machine);
 
 }  // namespace zero

@@ -13,7 +13,7 @@ struct Question {
   std::string words;    // the question, without a question mark
   std::string usual;    // the answer to an empty line; empty: there is none
   std::string* answer;  // not empty: already given
-  // Throws InputError for an answer that cannot be used; it is asked again.
+  // Throws InputError for an answer that cannot be used. The question is then asked again.
   std::function<void(const std::string& answer)> check = {};
 };
 

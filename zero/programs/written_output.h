@@ -3,7 +3,7 @@
 
 namespace zero {
 
-/// Flushes standard output. Error if any output was lost.
+/// Flushes standard output. Throws Error if any output was lost.
 void require_written_output();
 
 }  // namespace zero

@@ -6,8 +6,8 @@
 namespace zero {
 
 /// Plain words become null, booleans and numbers as in YAML 1.2's core schema; keys are strings. Throws InputError with
-/// the line for a text that is no YAML, for more than one document, for anchors and aliases, for duplicate keys, and
-/// for more than 64 levels.
+/// the line if the text is not YAML. Also throws for several documents, anchors, aliases, duplicate keys, and more than
+/// 64 levels.
 nlohmann::ordered_json parse_yaml(const std::string& text, const std::string& source);
 
 }  // namespace zero

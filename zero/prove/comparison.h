@@ -21,7 +21,7 @@ struct Parting {
 /// Returns the first bit difference in the steps that both runs have.
 std::optional<Parting> first_other_bit(const RunRecord& run, const RunRecord& other);
 
-/// Checks that in one run copies agree on all ranks, and that the norm is that of the gradients.
+/// Checks that in one run copies agree on all ranks, and that the norm matches the gradients.
 std::optional<Parting> first_contradiction(const RunRecord& run);
 
 /// Compares a resumed run's initial states with another run's states after the same step: all bits must be equal.

@@ -19,7 +19,7 @@ struct LayoutVerdict {
   std::optional<Parting> parting;  // if different
   double most = 0;                 // share of a bound, if within rounding
   std::string most_of;             // the value with that share
-  std::string words;               // reason why the run failed or was not allowed
+  std::string words;               // why the run failed or was not allowed
   double seconds = 0;
   bool is_good() const { return agreement != Agreement::different && agreement != Agreement::failed; }
 };

@@ -32,7 +32,7 @@ struct KindRecord {
   std::vector<TensorRecord> tensors;  // in the model's order
 };
 
-/// The first step (0, or that of the checkpoint in a resumed run) has states and weights only.
+/// The first step (0, or the checkpoint's step in a resumed run) has states and weights only.
 struct StepRecord {
   StepFigures figures;
   bool has_figures = false;

@@ -1,8 +1,8 @@
 #pragma once
-// SignFlips: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first steps),
-// rounding flips the updates of elements with a gradient near zero, each by a full step. Flips are rare: a small tensor
-// may have some in one run and none in the next, so its measured distance predicts little. The number of flips over all
-// tensors is a good predictor, and a Poisson quantile bounds the number in one tensor.
+// SignFlips: elements whose update changed sign. Some updates follow a gradient's sign (Lion, Adam's first steps).
+// Rounding then flips the updates of elements with a gradient near zero, each by a full step. Flips are rare: a small
+// tensor may have some in one run and none in the next, so its measured distance predicts little. The number of flips
+// over all tensors is a good predictor, and a Poisson quantile bounds the number in one tensor.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,8 +32,8 @@ class SignFlips {
   /// tensor.
   double effect(std::int64_t step, const std::string& kind) const;
 
-  /// For kinds that steps change: the root mean square over the tensor of how far an element has moved by `step`,
-  /// summed over steps.
+  /// For kinds that steps change: the distance that an element has moved by `step`, summed over steps, as a root mean
+  /// square over the tensor.
   double moved(std::int64_t step, const std::string& kind, std::size_t tensor) const;
   /// The reference length for a distance: how far a tensor has moved if steps move it, otherwise its norm.
   double scale(std::int64_t step, const std::string& kind, std::size_t tensor) const;

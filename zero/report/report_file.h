@@ -1,5 +1,5 @@
 #pragma once
-// ReportFile: the file of a report, written once or again and again while its runs go on.
+// ReportFile: the file of a report, written once, or repeatedly while its runs continue.
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,12 +13,13 @@ struct ReportRequest {
 };
 
 /// Writes the report and prints its name. A reader sees the old file or the new one. Throws InputError if an argument
-/// is no run, or if `out` is a file that is no report; Error if it cannot be written.
+/// is not a run, or if `out` is a file but not a report. Throws Error if the report cannot be written.
 void write_report(const ReportRequest& request);
 
-/// Writes the report every few seconds until no run is running or `stop` says so, and then once more, as a page that no
-/// longer loads itself again. Spends at most a twentieth of a core. A write that fails costs one warning and is tried
-/// again; Error if the last one fails. `wait(seconds)` pauses, and may return early when `stop` becomes true.
+/// Writes the report every few seconds until no run is running or `stop` returns true. Then writes it once more, as a
+/// page that no longer reloads itself. Spends at most a twentieth of a core. A failed write logs one warning and is
+/// tried again. Throws Error if the last write fails. `wait(seconds)` pauses, and may return early when `stop` becomes
+/// true.
 void write_live_report(const ReportRequest& request, const std::function<bool()>& stop,
                        const std::function<void(double)>& wait);
 

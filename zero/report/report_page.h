@@ -9,20 +9,21 @@
 
 namespace zero {
 
-/// The words of a page that are not of its runs.
+/// The texts of a page that do not come from its runs.
 struct PageFacts {
   std::string version;                 // of the program
-  std::string made;                    // when, for people
-  std::optional<int> refresh_seconds;  // after which the page loads itself again; nothing: never
+  std::string made;                    // the time at which it was made, for people
+  std::optional<int> refresh_seconds;  // the time after which the page reloads itself; nothing: never
 };
 
-/// The numbers of curves that all runs of a page may have together, so that it stays below 5 MB.
+/// The most values that the curves of all runs of a page may have together. With them the page stays below 5 MB.
 constexpr std::size_t page_numbers = 600'000;
 
-/// The file. Names and settings are data of a script, in which no character can end it, and become text of the page.
+/// Returns the HTML file. Names and settings are data in a script, and no character in them can end the script. The
+/// page shows them as text.
 std::string report_page(const std::vector<ReportedRun>& runs, const PageFacts& facts);
 
-/// True for a text that begins as a page does. Only such a file may be replaced.
+/// True if a file's beginning is that of a report page. Only such a file may be replaced.
 bool is_report_page(std::string_view beginning);
 
 }  // namespace zero

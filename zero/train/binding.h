@@ -1,5 +1,5 @@
 #pragma once
-// Binding: what a run spends its steps on, and which setting would help.
+// Binding: finds the activity that limits a run's steps, and a setting that would help.
 #include <array>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace zero {
 struct StepFigures {
   std::array<double, activities> seconds{};  // of a step
   double link_rate = 0, best_link_rate = 0;  // bytes per second of gathers and sums, and of the fastest large one
-  int slowest_rank = 0;                      // the one that waits least for others
+  int slowest_rank = 0;                      // the rank that waits least for others
   double slowest_busy = 0;                   // its seconds without that waiting
   int ranks = 1;
   int ranks_per_node = 1;
@@ -22,7 +22,7 @@ struct StepFigures {
   double step() const;
 };
 
-/// A rule: where a step is bound by `by` and `holds`, `remedy` says what would help.
+/// A rule: if `by` limits a step and holds() is true, remedy() says which setting would help.
 struct BindingRule {
   Activity by;
   bool (*holds)(const StepFigures& figures, const Config& config);

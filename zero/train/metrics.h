@@ -114,7 +114,7 @@ class MetricsWriter {
   std::chrono::steady_clock::time_point touched_{};
   std::string waiting_;
   bool torn_ = false;              // the file may hold more than `size_` bytes
-  bool lost_ = false;              // what waits at the end is lost
+  bool lost_ = false;              // the lines that wait at the end are lost
   bool failed_ = false;            // writing has failed, and a warning was logged
   bool unsynced_ = false;          // sync() has failed, and a warning was logged
   bool has_durable_name_ = false;  // the file's name survives a power loss

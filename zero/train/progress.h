@@ -39,9 +39,9 @@ struct ProgressOptions {
   std::chrono::milliseconds silence{60000};  // maximum time between lines, however long steps take
 };
 
-/// Shows steps as they end. After a minute without a line, a separate thread prints a sign of life. The first step, a
-/// checkpoint or the model's final gather may take that long. On a terminal, lines of the log replace the unfinished
-/// line.
+/// Shows steps as they end. After a minute without a line, a separate thread prints one to show that the run is alive.
+/// The first step, a checkpoint or the model's final gather may take that long. On a terminal, lines of the log replace
+/// the unfinished line.
 class Progress {
  public:
   Progress(std::ostream& out, ProgressOptions options);

@@ -13,8 +13,8 @@ namespace zero {
 /// Returns the description that the run's checkpoints hold.
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls);
 
-/// Returns the head of the run's config.toml. A resumption adds one to the former head's starts. Error if that head
-/// cannot be read.
+/// Returns the head of the run's config.toml. A resumption counts one start more than the former head. Throws Error if
+/// that head cannot be read.
 RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls);
 
 /// Logs the model, the ranks and the length of a run of `steps` steps. `order`: the order of the training rows.

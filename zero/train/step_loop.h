@@ -45,7 +45,8 @@ class StepLoop {
   /// step's result is read while the next step is in progress, unless the step's plan requests it at once. Collective.
   RunEnd run();
 
-  /// Returns the current position of the run: steps that were begun, and what observers add for a checkpoint.
+  /// Returns the current position of the run: the steps that were begun, and the values that observers add for a
+  /// checkpoint.
   RunPosition position() const;
   /// The position after the last step that was taken.
   RunPosition& taken() { return taken_; }
@@ -73,8 +74,8 @@ class StepLoop {
   /// True if another step is in progress after the one whose result was read last. The gradients are then those of the
   /// later step.
   bool runs_ahead() const { return !issued_.empty(); }
-  /// Drops the steps in progress, but counts those that were taken in taken(), to which observers add nothing. Returns
-  /// true if a step was taken. Collective.
+  /// Drops the steps in progress. Steps that were taken still count in taken(), but observers add nothing to it.
+  /// Returns true if a step was taken. Collective.
   bool drain();
 
   /// Records that the run must go back because of step `step` (from 0).

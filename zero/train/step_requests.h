@@ -14,7 +14,7 @@ namespace zero {
 /// at once.
 enum class Pause : std::uint8_t { step, step_before_validation, part_of_validation, validation };
 
-/// The requests of one rank. In the result of gathered(), those of all ranks.
+/// The requests of one rank. In the result of gathered(), the requests of all ranks.
 struct StepRequests {
   bool stop = false;                            // a signal requests a stop; all ranks: on any rank
   bool save = false;                            // the clock requests a checkpoint; all ranks: rank 0's clock

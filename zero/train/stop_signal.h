@@ -14,8 +14,8 @@ namespace zero {
 class StopSignal {
  public:
   /// `speaks`: answers the first signal with a line on standard error, because the step may take long. For SIGTERM the
-  /// answer waits two seconds: mpirun also sends SIGTERM to a failed job and kills it soon after, and a killed rank
-  /// must not promise a checkpoint.
+  /// answer waits two seconds. mpirun also sends SIGTERM to a failed job and kills the job soon after, and a killed
+  /// rank must not promise a checkpoint.
   explicit StopSignal(bool speaks = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

@@ -10,7 +10,7 @@ namespace zero {
 /// `deterministic`, the memory-efficient one in fp32. Falling back to the kernel that stores all scores is then an
 /// error instead of a surprise in memory. (attention.cpp treats rows with several documents separately.) fp32 products
 /// are IEEE (no TF32). If `deterministic`, operations without a deterministic kernel throw, and cuBLAS gets a
-/// repeatable workspace, which requires that cuBLAS has not yet read its environment. Returns a line for the log.
+/// repeatable workspace. For that, cuBLAS must not have read its environment yet. Returns a line for the log.
 std::string prepare_device(int device, at::ScalarType compute, bool deterministic);
 
 /// Sets if LibTorch operations that make the host wait for the GPU throw, from now on. For tests.

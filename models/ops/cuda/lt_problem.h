@@ -42,10 +42,10 @@ struct LtProblem {
   LtPointers pointers;
   std::vector<at::Tensor> copies;  // of operands that cuBLASLt cannot read in place; must live until the call
 
-  /// Returns nothing if cuBLASLt cannot compute the product. It cannot for types other than fp32, bf16 and fp16 (`out`
-  /// may always be fp32), and for empty operands. It cannot either if `out` is neither row-major nor column-major, or
-  /// if there is a bias and `out` is column-major. Copies what LibTorch's mm would copy: operands and `c` that are
-  /// neither row-major nor column-major.
+  /// Returns nothing if cuBLASLt cannot compute the product. This is so for types other than fp32, bf16 and fp16 (`out`
+  /// may always be fp32), and for empty operands. It is also so if `out` is neither row-major nor column-major, or if
+  /// there is a bias and `out` is column-major. Copies what LibTorch's mm would copy: operands and `c` that are neither
+  /// row-major nor column-major.
   static std::optional<LtProblem> of(const ProductTerms& terms, bool tf32, bool deterministic);
 };
 

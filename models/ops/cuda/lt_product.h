@@ -18,8 +18,9 @@ namespace zero::cuda {
 /// fastest is kept while the object lives. The host waits once for the timing. If the host must not wait (a stream that
 /// captures a graph, forbid_waiting), cuBLASLt's first suggestion is used. The problem is then timed at a later use.
 ///
-/// An accumulating product is not timed if that would need a second `out` of more than 64 MiB. Such a product tries the
-/// algorithm of the product that overwrites the same `out`, if that was timed, and then the suggestions.
+/// An accumulating product is not timed if that would need a second `out` of more than 64 MiB. Such a product first
+/// tries the algorithm of the product that overwrites the same `out`, if that product was timed. It then tries the
+/// suggestions.
 ///
 /// A chosen algorithm gives repeatable results while the object lives. If LibTorch's deterministic algorithms are on,
 /// results repeat between runs and ranks, because nothing is timed. The first suggestion that sums each element in one

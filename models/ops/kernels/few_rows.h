@@ -1,7 +1,7 @@
 #pragma once
-// The product of a weight with only a few rows of x, as in generation, whose cost is dominated by reading the weight.
-// Uses plain pointers and no LibTorch, and is compiled once per kind of processor. Sums are fp32, in an order that
-// depends only on their length, so a row's result does not depend on the other rows.
+// The product of a weight with only a few rows of x, as in generation. Reading the weight dominates its cost. Uses
+// plain pointers and no LibTorch, and is compiled once per kind of processor. Sums are fp32, in an order that depends
+// only on their length, so a row's result does not depend on the other rows.
 #include <cstdint>
 
 #include "models/ops/kernels/row_kernels.h"

@@ -34,8 +34,8 @@ HWY_INLINE V by_part(F f, const Vs&... v) {
   return out;
 }
 
-// Goes after the parameters of a lambda. The lambda is compiled for the target and always inlined, since a call would
-// reload constants.
+// Write this after the parameters of a lambda. The lambda is compiled for the target and always inlined, since a call
+// would reload constants.
 #undef ZERO_LAMBDA
 #define ZERO_LAMBDA HWY_ATTR __attribute__((always_inline))
 #undef ZERO_BY_PART

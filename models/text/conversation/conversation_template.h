@@ -38,7 +38,7 @@ class ConversationTemplate {
   /// malformed request. Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
-  /// The same for the first `count` messages (at least one) if they have only role and content.
+  /// Does the same for the first `count` messages (at least one) if they have only role and content.
   ConversationText render(const std::vector<Message>& messages, std::size_t count, bool prompt) const;
 
   /// See jinja::Template::mentions().
@@ -58,8 +58,8 @@ class ConversationTemplate {
 /// The templates of a folder, which are read at first use.
 class ConversationTemplates {
  public:
-  /// `choice` is a known template's name or a file with a template, which takes precedence over the folder's. It may be
-  /// empty.
+  /// `choice` is a known template's name, a file with a template, or empty. A chosen template takes precedence over the
+  /// folder's.
   ConversationTemplates(const std::string& folder, const std::string& choice);
 
   /// Like ConversationTemplate::render, using the template for conversations with or without tools. Throws InputError

@@ -20,8 +20,8 @@ bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_j
 /// - the name, description or parameters of a tool, or variables.
 ///
 /// Templates omit earlier answers, and above all their thoughts, on purpose. An answer therefore counts as written if
-/// the template writes it when nothing follows. If `prompt` is set, answers are not checked. If the template rejects
-/// the conversation, nothing is checked.
+/// the template writes it when nothing follows the answer. If `prompt` is set, answers are not checked. If the template
+/// rejects the conversation, nothing is checked.
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                      bool prompt = false);
 

@@ -46,7 +46,7 @@ class Template {
   /// InputError for integers beyond 64 bits. Thread-safe.
   Rendered render(const nlohmann::ordered_json& variables, const RenderOptions& options = {}) const;
 
-  /// The same with a dict that `variables` makes and charges to the budget.
+  /// Does the same with a dict that `variables` makes and charges to the budget.
   Rendered render_with(const std::function<Value(Budget&)>& variables, const RenderOptions& options = {}) const;
 
   bool has_generation() const;

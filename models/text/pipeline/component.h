@@ -48,11 +48,11 @@ class Component {
 
   /// Accepts a key that does not affect ids.
   void pass_over(const char* key) { used_.insert(key); }
-  /// Throws InputError, which begins with `place`, if a step would make a text or its ids larger than 1 GiB.
+  /// Throws InputError, whose message begins with `place`, if a step would make a text or its ids larger than 1 GiB.
   static void require_room(std::size_t size, const std::string& place);
   /// Throws InputError for a key that was not read. Call it last.
   void finish() const;
-  /// Throws InputError, which says that the type is none of `known`.
+  /// Throws InputError, whose message says that the type is none of `known`.
   [[noreturn]] void refuse_type(std::string_view known);
   /// Throws InputError: PATH: NAME: "KEY" WHAT.
   [[noreturn]] void refuse(const char* key, std::string_view what) const;

@@ -36,9 +36,9 @@ class TextPipeline {
   /// Applies the post-processor to the ids of a text: encode() is surrounded(encode_part()).
   std::vector<std::int32_t> surrounded(std::vector<std::int32_t> ids, bool special) const;
 
-  /// Returns the first position at or after `from`, between a word and white space, where a text can be cut. The cut
-  /// must not change the ids around it, tried with a few hundred bytes and then with 8 KiB on both sides. Returns the
-  /// text's end if there is no such position.
+  /// Returns the first position at or after `from`, between a word and white space, where a text can be cut. A cut must
+  /// not change the ids around it. This is tried with a few hundred bytes on both sides, and then with 8 KiB. Returns
+  /// the text's end if there is no such position.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
   /// Returns the ids of encode() without special tokens, and their positions in the text. Thread-safe.

@@ -18,8 +18,8 @@ class BlockKinds {
  public:
   static constexpr int plain = 0;
 
-  /// A block has the kind of the tensors in it. If their kinds differ, it is plain. Padding has the kind of the tensor
-  /// before it. The layout's length is a multiple of `block` elements.
+  /// A block has the kind of the tensors in it. If their kinds differ, the block is plain. Padding has the kind of the
+  /// tensor before it. The layout's length is a multiple of `block` elements.
   BlockKinds(const FlatLayout& layout, std::int64_t block, const std::function<int(const TensorSpec&)>& kind_of);
 
   /// Blocks [begin, end) as ranges of one kind each, ascending and without gaps.

@@ -1,10 +1,10 @@
 #pragma once
 // FlatStorage: a flat tensor whose memory can be detached and reattached while views of it stay alive.
 //
-// This is the project's only unsafe trick, and it stays in this file. A module's parameters, and what autograd saved of
-// them, are views of one StorageImpl. Detaching that StorageImpl's memory empties all of them at once, and attaching
-// memory restores all of them. Nothing is copied and no tensor object is replaced. Autograd's version counters do not
-// change, because collectives write the raw memory and not a variable.
+// This is the project's only unsafe trick, and it stays in this file. A module's parameters, and the tensors that
+// autograd saved of them, are views of one StorageImpl. Detaching that StorageImpl's memory empties all of them at
+// once, and attaching memory restores all of them. Nothing is copied and no tensor object is replaced. Autograd's
+// version counters do not change, because collectives write the raw memory and not a variable.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

@@ -5,8 +5,9 @@
 //   the part that this rank owns.
 // - Sharded: each micro-batch is packed into a passing buffer and reduce-scattered into the part at rest.
 // - In order: at every stage, each micro-batch is summed over ranks, and micro-batches are then summed. The two sums
-//   form one tree over all micro-batches, ordered by (micro-batch, rank). If the number of ranks is a power of two, they
-//   form a branch that a reduce-scatter sums. Otherwise an all-to-all brings the parts, which are added one by one.
+//   form one tree over all micro-batches, ordered by (micro-batch, rank). If the number of ranks is a power of two, the
+//   ranks form a branch of the tree, and a reduce-scatter sums it. Otherwise an all-to-all brings the parts, which are
+//   added one by one.
 #include <functional>
 #include <optional>
 #include <vector>

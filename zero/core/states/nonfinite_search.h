@@ -1,6 +1,6 @@
 #pragma once
-// NonfiniteSearch: names the tensors that are not finite, after a step has shown that there are some. Other steps have
-// no cost.
+// NonfiniteSearch: names the tensors that are not finite, after a step has shown that there are some. It costs nothing
+// in other steps.
 #include <optional>
 #include <string>
 

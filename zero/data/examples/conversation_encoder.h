@@ -16,7 +16,7 @@ class Tokenizer;
 /// The tokens of a conversation that count in the loss: the assistant's text and its end token, or all tokens.
 enum class TrainOn : std::uint8_t { assistant, all };
 
-/// "assistant" or "all"; InputError otherwise.
+/// Parses "assistant" or "all". Throws InputError for any other name.
 TrainOn train_on_of(const std::string& name);
 
 struct EncodedExample {
@@ -45,8 +45,8 @@ class ConversationEncoder {
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
   /// Thread-safe. Texts, and prompts with completions, get BOS at their start and EOS at their end (Tokenizer::opening,
-  /// closing), unless they already contain these tokens. Throws InputError, which begins with the example's place, if
-  /// the template forbids the order of roles, or if the messages' training flags cannot be honoured.
+  /// closing), unless they already contain these tokens. Throws InputError if the template forbids the order of roles,
+  /// or if the messages' training flags cannot be honoured. The error's message begins with the example's place.
   EncodedExample encode(const Example& example) const;
 
   /// Throws InputError if conversations cannot be encoded.

@@ -10,9 +10,9 @@
 
 namespace zero {
 
-/// Throws InputError, which begins with `place`, for keys that would change the text or the loss, unless their value is
-/// empty. Empty values are null, "", [], {}, and the JSON text of an empty list or object. Keys that are neither known
-/// nor rejected are added to `ignored`, if it is given, after `prefix`.
+/// Throws InputError, whose message begins with `place`, for keys that would change the text or the loss, unless their
+/// value is empty. Empty values are null, "", [], {}, and the JSON text of an empty list or object. Keys that are
+/// neither known nor rejected are added to `ignored`, if it is given, after `prefix`.
 void check_keys(const nlohmann::json& object, const std::vector<std::string_view>& known, const std::string& place,
                 std::set<std::string>* ignored, std::string_view prefix = "");
 

@@ -12,7 +12,7 @@ namespace zero {
 /// of a conversation or completion. `drop` omits the example.
 enum class Overlong : std::uint8_t { truncate, drop };
 
-/// "truncate" or "drop"; InputError otherwise.
+/// Parses "truncate" or "drop". Throws InputError for any other name.
 Overlong overlong_of(const std::string& name);
 
 /// Counts of examples by outcome. Only tokens that would have been trained are counted.

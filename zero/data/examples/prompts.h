@@ -14,8 +14,8 @@ namespace zero {
 /// The tokenizer of a model, and the ids that begin a text.
 class Prompter {
  public:
-  /// `settings`: the folder with tokenizer_config.json. Throws InputError if it is broken. The tokenizer must outlive
-  /// the object.
+  /// `settings`: the folder with tokenizer_config.json. Throws InputError if that file is broken. The tokenizer must
+  /// outlive the object.
   Prompter(const Tokenizer& tokenizer, const std::string& settings)
       : tokenizer_(tokenizer), chat_(tokenizer, settings) {}
 

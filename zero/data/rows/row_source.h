@@ -14,7 +14,7 @@ struct Row {
   std::vector<std::int64_t> targets;    // [T]
   std::vector<std::int64_t> positions;  // [T] position in its document; empty if the row is one document
   std::vector<std::int32_t> documents;  // [T] document number in the row, from 0; empty if the row is one document
-  // For the loss alone (models/loss):
+  // For the loss only (models/loss):
   std::vector<float> weights = {};                                 // [T] weights of the targets; empty: all 1
   float weight = 1;                                                // of the row
   std::map<std::string, std::vector<float>> named = {};            // [k], k the same in all rows

@@ -52,7 +52,7 @@ struct CacheRecipe {
   /// Thread-safe.
   std::function<EncodedChunk(const SourceChunk&)> encode;
   std::int64_t chunk_bytes = 1 << 20;  // approximate
-  std::int64_t most_bytes = 64 << 20;  // a chunk grows up to this size if there is nowhere to cut
+  std::int64_t most_bytes = 64 << 20;  // a chunk grows up to this size if no cut is possible
   std::string too_long;                // the error message for a longer chunk, with the remedy
 };
 

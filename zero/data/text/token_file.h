@@ -13,7 +13,7 @@ namespace zero {
 /// How one id is stored. The value is its width in bytes.
 enum class TokenWidth : std::uint8_t { uint16 = 2, uint32 = 4 };
 
-/// "uint16" or "uint32"; InputError otherwise.
+/// Parses "uint16" or "uint32". Throws InputError for any other name.
 TokenWidth token_width_of(const std::string& name);
 
 /// The narrowest type that holds every id below vocab_size.

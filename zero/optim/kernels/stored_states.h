@@ -25,7 +25,7 @@ void round_stochastically(const at::Tensor& from, const at::Tensor& to, const Ro
 void split_master(const at::Tensor& master, const at::Tensor& weights, const at::Tensor& remainder);
 void join_master(const at::Tensor& weights, const at::Tensor& remainder, const at::Tensor& master);
 
-/// The same on a GPU.
+/// Does the same on a GPU.
 void device_round_stochastically(const at::Tensor& from, const at::Tensor& to, const RoundingDraws& draws,
                                  std::int64_t first);
 void device_split_master(const at::Tensor& master, const at::Tensor& weights, const at::Tensor& remainder);

@@ -25,9 +25,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 enum class Writes { cached, past_caches };
 
-/// One vector of elements at a time, of gradients G and weights W (void: none). Rule<State> is made of a step's factors
-/// and called with (gradient, p, states), vectors of State, the states being an array of Rule<State>::states; it
-/// changes all but the gradient.
+/// One vector of elements at a time, of gradients G and weights W (void: none). Rule<State> is made from a step's
+/// factors. It is called with (gradient, p, states), which are vectors of State, and changes all but the gradient.
+/// `states` is an array of Rule<State>::states vectors.
 template <template <class> class Rule, class State, class G, class W>
 class Update {
  public:
@@ -86,7 +86,7 @@ class Update {
 
  private:
   static constexpr bool has_weights = !std::is_void_v<W>;
-  static constexpr int states = Rule<State>::states, states_held = states > 0 ? states : 1;  // an array has an element
+  static constexpr int states = Rule<State>::states, states_held = states > 0 ? states : 1;  // at least one
 
   State* master_;
   std::array<State*, states_held> states_{};
@@ -127,7 +127,7 @@ UpdateLoop loop_fp64(std::optional<Number> weights) {
   return nullptr;
 }
 
-/// The rule's loop on this processor for the span's types; null: it has none.
+/// Returns the rule's loop on this processor for the span's types; null if there is none.
 template <template <class> class Rule>
 UpdateLoop loop_of(const UpdateSpan& span) {
   const Number state = number_of(span.master.scalar_type()), gradient = number_of(span.gradient.scalar_type());

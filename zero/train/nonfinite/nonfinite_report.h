@@ -35,7 +35,7 @@ struct NonfiniteReport {
   std::string describe() const;
 };
 
-/// Searches a step that was not taken. `losses`: those of this rank's micro-batches. The result is the same on all
+/// Searches a step that was not taken. `losses`: the losses of this rank's micro-batches. The result is the same on all
 /// ranks. Collective.
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there);

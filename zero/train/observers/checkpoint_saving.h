@@ -66,7 +66,7 @@ class CheckpointSaving final : public StepObserver {
   bool worth_saving();
   enum class Waits : std::uint8_t { for_the_copy, to_the_end };
   bool save(Waits waits, std::chrono::steady_clock::time_point begin);
-  /// Reports checkpoints in the background to the clock. `took`: time of the checkpoint in progress, or of the last
+  /// Reports checkpoints in the background to the clock. `took`: the time of the checkpoint in progress, or of the last
   /// one.
   void tell_clock(std::chrono::duration<double> took = {});
 

@@ -11,7 +11,7 @@
 namespace zero {
 
 /// All ranks compute the same continuations, because any of them may hold a part of the weights. A run that is asked to
-/// stop drops those that it has begun.
+/// stop drops the continuations that it has begun.
 class Samples final : public StepObserver {
  public:
   /// All of these must outlive the observer.

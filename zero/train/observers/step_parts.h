@@ -1,6 +1,6 @@
 #pragma once
-// StepParts: how each rank spends the time of a step. It adds figures to metrics.jsonl, writes the trace of some steps,
-// and says at the end what binds the run.
+// StepParts: measures how each rank spends the time of a step. It adds figures to metrics.jsonl and writes the trace of
+// some steps. At the end it names the activity that limits the run.
 #include <optional>
 
 #include "base/activity_clock.h"
@@ -9,8 +9,9 @@
 
 namespace zero {
 
-/// Stands before all others, whose work then belongs to the step. A step ends when its figures are known: checkpoints
-/// and validations between steps do not count. Does nothing on GPUs, where the host's time says little.
+/// The first of all observers, so that the work of the others belongs to the step. A step ends when its figures are
+/// known: checkpoints and validations between steps do not count. Does nothing on GPUs, where the host's time says
+/// little.
 class StepParts final : public StepObserver {
  public:
   /// All of these must outlive the observer.

@@ -8,11 +8,11 @@
 
 namespace zero {
 
-/// Stands behind MetricsRecords: what earlier starts of the program failed to write comes from metrics.jsonl.
+/// Runs after MetricsRecords, because steps that earlier starts of the program failed to write come from metrics.jsonl.
 class TensorBoardEvents final : public StepObserver {
  public:
   /// Writes only on the rank with records, and only if metrics.tensorboard is set. Throws Error if the folder cannot be
-  /// made, InputError if event files of earlier starts cannot be read. The arguments outlive the observer.
+  /// made, and InputError if event files of earlier starts cannot be read. The arguments must outlive the observer.
   TensorBoardEvents(const Config& config, const StepLoop& loop, RunRecords& records);
 
   void resumed(const RunPosition& position) override;

@@ -8,11 +8,11 @@
 
 namespace zero {
 
-/// Stands behind MetricsRecords: what earlier starts of the program failed to write comes from metrics.jsonl.
+/// Runs after MetricsRecords, because steps that earlier starts of the program failed to write come from metrics.jsonl.
 class TrackioRows final : public StepObserver {
  public:
   /// Writes only on the rank with records, and only if metrics.trackio names a project. Throws Error as TrackioDatabase
-  /// does. The arguments outlive the observer.
+  /// does. The arguments must outlive the observer.
   TrackioRows(const Config& config, const StepLoop& loop, RunRecords& records);
 
   void resumed(const RunPosition& position) override;

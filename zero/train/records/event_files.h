@@ -1,6 +1,7 @@
 #pragma once
 // EventFiles: a run's event files for TensorBoard. Each start of the program begins a file, and so does a run that goes
-// back to a checkpoint: TensorBoard reads files in the order of their names and drops steps that begin again.
+// back to a checkpoint. TensorBoard reads files in the order of their names, and drops earlier records of steps that
+// begin again.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,12 +13,12 @@
 
 namespace zero {
 
-/// Writes each step at once, so that a run that dies keeps what it logged. A step that cannot be written (full disk)
-/// costs one warning. It waits in memory with those after it until all can be written, and training continues.
+/// Writes each step at once, so that a run that dies keeps what it logged. If a step cannot be written (full disk),
+/// logs one warning, and training continues. That step and later ones wait in memory until all can be written.
 class EventFiles {
  public:
-  /// Makes the folder and reads the event files of earlier starts in it. Throws Error if it cannot be made, InputError
-  /// if they cannot be read.
+  /// Makes the folder and reads the event files of earlier starts in it. Throws Error if the folder cannot be made, and
+  /// InputError if the files cannot be read.
   explicit EventFiles(std::string folder, std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
   EventFiles(const EventFiles&) = delete;
   EventFiles& operator=(const EventFiles&) = delete;
@@ -32,9 +33,9 @@ class EventFiles {
 
  private:
   void read_earlier();
-  /// Tries to write what waits.
+  /// Tries to write the waiting records.
   void flush();
-  /// Opens the file if it is not, and cuts off a torn record. Returns the reason of a failure, or "".
+  /// Opens the file if it is not open yet, and cuts off a torn record. Returns the reason for a failure, or "".
   std::string open();
   void close();
 
@@ -49,7 +50,7 @@ class EventFiles {
   std::int64_t last_step_ = 0;
   std::string opening_;                                       // the records that the file must begin with
   std::deque<std::pair<std::int64_t, std::string>> waiting_;  // steps and their records
-  bool failed_ = false;                                       // a warning has said so
+  bool failed_ = false;                                       // writing has failed, and a warning was logged
 };
 
 }  // namespace zero

@@ -16,7 +16,7 @@ namespace zero {
 /// The first record of every file: its version.
 std::string version_record(double time);
 
-/// The begin of a session: readers drop what earlier files hold of `step` and later ones.
+/// The beginning of a session: readers drop the records of `step` and later steps in earlier files.
 std::string session_record(double time, std::int64_t step);
 
 /// The scalars of a step by their tags, stored in fp32 as readers expect them. `time`: Unix time in seconds.
@@ -28,8 +28,8 @@ struct EventHead {
   bool begins_session = false;
 };
 
-/// Takes the first record off `bytes`, which is the rest of a file. None at the end, and at a record that is torn or
-/// damaged.
+/// Removes the first record from `bytes`, the rest of a file, and returns it. Returns none at the end, and if the
+/// record is torn or damaged.
 std::optional<EventHead> take_record(std::string_view& bytes);
 
 }  // namespace zero

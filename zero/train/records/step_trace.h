@@ -1,6 +1,6 @@
 #pragma once
-// StepTrace: the slices of some steps of all ranks in one file, written by rank 0. Its memory holds one rank's events
-// at a time.
+// StepTrace: the slices of some steps of all ranks in one file, written by rank 0. Rank 0 holds one rank's events in
+// memory at a time.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,14 +25,14 @@ class StepTrace {
   /// Adds a step, from 1, that the clock has measured. If the file cannot be written, rank 0 logs a warning, and the
   /// trace ends. Collective.
   void add(std::int64_t step, const ActivityClock& clock);
-  /// Completes the file under its name, on rank 0. Logs where it is, or a warning.
+  /// Completes the file under its name, on rank 0. Logs the file's path, or a warning.
   void close();
 
  private:
   void begin(std::int64_t step, std::int64_t origin);
   void receive(int rank);
   void write(const std::string& events);
-  /// Calls `work`. If it throws, the file is given up.
+  /// Calls `work`. If `work` throws, the file is abandoned.
   template <class Work>
   void attempt(const Work& work);
 
@@ -46,8 +46,8 @@ class StepTrace {
   std::int64_t origin_ = 0;  // time 0 of the trace, on rank 0's clock
 };
 
-/// Nanoseconds that turn this rank's monotonic clock into rank 0's: 0 if the two agree within the time that a message
-/// takes, as on one node. Collective.
+/// Returns the nanoseconds to add to this rank's monotonic clock, so that it agrees with rank 0's. Returns 0 if the
+/// clocks agree within the time that a message takes, as on one node. Collective.
 std::int64_t clock_shift(Communicator& ranks);
 
 }  // namespace zero

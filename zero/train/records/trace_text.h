@@ -8,7 +8,7 @@
 
 namespace zero {
 
-/// The tracks of a rank. Every moment of a step is on one of those after `steps`.
+/// The tracks of a rank. Every moment of a step is on one of the tracks after `steps`.
 enum class Track : std::uint8_t { steps, compute, communication, disk };
 Track track_of(Activity activity);
 
@@ -18,7 +18,7 @@ inline constexpr const char* trace_end = "\n]}\n";
 /// The events that name a rank and its tracks. Events are separated by ",\n".
 std::string track_names(int rank);
 
-/// Times are those of another clock: `shift` nanoseconds are added.
+/// The slice's times come from another clock, so `shift` nanoseconds are added to them.
 std::string slice_event(int rank, const TimeSlice& slice, std::int64_t shift);
 /// A whole step, from 1.
 std::string step_event(int rank, std::int64_t step, const TimeSlice& slice, std::int64_t shift);

@@ -22,20 +22,20 @@ struct TrackioRun {
   std::string configuration;  // a JSON object
 };
 
-/// Writes each step at once, in a transaction of its own. A step that cannot be written (locked database, full disk)
-/// costs one warning. It waits in memory with those after it until all can be written, and training continues. A step
+/// Writes each step at once, in a transaction of its own. If a step cannot be written (locked database, full disk),
+/// logs one warning, and training continues. That step and later ones wait in memory until all can be written. A step
 /// waits at most 100 ms for a lock, and not at all after a failure. The start and the end wait at most 3 s.
 class TrackioDatabase {
  public:
-  /// Opens the file at `path`, or makes it. Throws Error if it is no database of trackio 0.24 or later, or may not be
-  /// written. If the file is locked or its disk is full, rows wait in memory.
+  /// Opens the file at `path`, or makes it. Throws Error if the file is not a database of trackio 0.24 or later, or may
+  /// not be written to. If the file is locked or its disk is full, rows wait in memory.
   TrackioDatabase(std::string path, TrackioRun run);
   TrackioDatabase(const TrackioDatabase&) = delete;
   TrackioDatabase& operator=(const TrackioDatabase&) = delete;
-  /// Tries once more to write what waits, and warns if that fails.
+  /// Tries once more to write the waiting rows, and warns if that fails.
   ~TrackioDatabase();
 
-  /// The steps that the file holds of the run; none if it cannot be read.
+  /// The steps of the run that the file holds; none if the file cannot be read.
   std::optional<std::set<std::int64_t>> steps();
   /// Removes rows of later steps.
   void cut_after(std::int64_t last_step);
@@ -60,7 +60,7 @@ class TrackioDatabase {
   void change();
   void transact();
 
-  /// Tries to write what waits.
+  /// Tries to write the waiting rows.
   void flush();
   void warn_once(const std::string& why);
 
@@ -68,9 +68,9 @@ class TrackioDatabase {
   TrackioRun run_;
   std::unique_ptr<sqlite3, Close> database_;
   bool has_tables_ = false;
-  std::optional<std::int64_t> uncut_;  // rows after this step are still in the file and must go
+  std::optional<std::int64_t> uncut_;  // rows after this step are still in the file and must be removed
   std::deque<Row> waiting_;
-  bool failed_ = false;  // a warning has said so
+  bool failed_ = false;  // writing has failed, and a warning was logged
 };
 
 }  // namespace zero

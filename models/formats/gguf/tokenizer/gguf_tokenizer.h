@@ -7,9 +7,9 @@
 
 namespace zero {
 
-/// Returns an empty text if the file's tokenizer is supported, and otherwise the reason. The file may have no
-/// tokenizer, or one whose kind (tokenizer.ggml.model) is neither SentencePiece's "llama" nor byte-level "gpt2". A
-/// "gpt2" tokenizer may split words by an unknown rule.
+/// Returns an empty text if the file's tokenizer is supported, and otherwise the reason. One reason is that the file
+/// has no tokenizer, or a kind (tokenizer.ggml.model) other than SentencePiece's "llama" and byte-level "gpt2". Another
+/// is that a "gpt2" tokenizer splits words by an unknown rule.
 std::string why_no_tokenizer(const GgufFile& file);
 
 /// Returns the contents of the tokenizer files by name: tokenizer.model or tokenizer.json (gguf_byte_pairs.h), and
@@ -17,9 +17,9 @@ std::string why_no_tokenizer(const GgufFile& file);
 /// match.
 std::map<std::string, std::string> gguf_tokenizer_files(const GgufFile& file);
 
-/// Returns a folder with these files, which only this user can write. It lies in the directory for temporary files and
-/// is named by the files' contents. The folder is created if it is missing, and is not removed. Returns an empty path
-/// if why_no_tokenizer() gives a reason.
+/// Returns a folder with these files. Only this user can write to the folder. The folder is in the directory for
+/// temporary files, and its name depends on the files' contents. It is created if it is missing, and is not removed.
+/// Returns an empty path if why_no_tokenizer() gives a reason.
 std::string gguf_tokenizer_folder(const GgufFile& file);
 
 }  // namespace zero

@@ -21,7 +21,7 @@ GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size)
 
 struct PipelineForm;
 
-/// The same for a tokenizer.json that has this form.
+/// Does the same for a tokenizer.json that has this form.
 GgufVocabulary gguf_vocabulary(const Tokenizer& tokenizer, const PipelineForm& form, std::int64_t vocab_size);
 
 }  // namespace zero

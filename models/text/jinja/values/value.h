@@ -154,7 +154,7 @@ struct Namespace : Object {
   void clear() override { attributes.clear(); }
 };
 
-/// Why a value is undefined, for the message when it is used.
+/// The reason why a value is undefined, for the message when the value is used.
 struct Absence : Object {
   using Object::Object;
   std::string message;

@@ -14,7 +14,7 @@ namespace zero {
 
 class Charsmap {
  public:
-  /// `encoded` is base64. If it is not a map that can be walked safely, throws InputError, which begins with `place`.
+  /// `encoded` is base64. If the map cannot be walked safely, throws InputError, whose message begins with `place`.
   Charsmap(const std::string& encoded, const std::string& place);
 
   /// Normalises valid UTF-8. A grapheme of fewer than 6 bytes is looked up as a whole. Any other grapheme is looked up

@@ -19,7 +19,7 @@ class Pattern {
 
 /// A literal string. The empty string matches between all characters and at both ends.
 std::unique_ptr<const Pattern> string_pattern(std::string text, const std::string& place);
-/// Throws InputError, which begins with `place`, for an invalid regular expression.
+/// Throws InputError, whose message begins with `place`, for an invalid regular expression.
 std::unique_ptr<const Pattern> regex_pattern(const std::string& pattern, const std::string& place);
 /// Matches every single character of a class.
 std::unique_ptr<const Pattern> class_pattern(bool (*holds)(char32_t));

@@ -14,7 +14,7 @@ namespace zero {
 
 class RegularExpression {
  public:
-  /// Throws InputError, which begins with `place`, for an invalid pattern.
+  /// Throws InputError, whose message begins with `place`, for an invalid pattern.
   RegularExpression(const std::string& pattern, const std::string& place);
   RegularExpression(RegularExpression&&) noexcept;
   ~RegularExpression();

@@ -43,8 +43,8 @@ bool next_batch(const World& world, const std::function<std::optional<std::int64
 RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty);
 /// Throws unless all processes pass the same value; `what` describes it in the message. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
-/// Runs `draw` with the main process's state of torch's default CPU generator. A process whose own state was equal
-/// keeps the advanced state. Any other process gets its own state back. Collective.
+/// Runs `draw` with the main process's state of torch's default CPU generator. If a process's own state was equal, the
+/// process keeps the advanced state. Otherwise it gets its own state back. Collective.
 void draw_as_main(const World& world, const std::function<void()>& draw);
 [[noreturn]] void throw_no_epochs();
 /// The state of torch's default CPU generator, as bytes.
@@ -286,8 +286,8 @@ class ShardedLoader {
 
 /// Splits the batches of a torch::data loader or any range over the processes. Tensors are moved to the world's device.
 /// Every process must pass the same loader, with samples in the same order. Samplers draw the same random numbers on
-/// all processes. `epochs`: samplers and datasets whose set_epoch() the result's set_epoch() calls. They must outlive
-/// the result.
+/// all processes. `epochs`: samplers and datasets, which must outlive the result. The result's set_epoch() calls
+/// theirs.
 template <typename Loader, typename... Epochs>
 ShardedLoader<Loader> shard(Loader&& loader, const World& world, const BatchOptions& options, Epochs&... epochs) {
   return {

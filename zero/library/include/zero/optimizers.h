@@ -13,7 +13,7 @@ namespace zero {
 /// with their own rate are trained.
 struct ParameterGroupOptions {
   std::vector<std::string> match;             // fnmatch(3) patterns: * ? [..]; the first group that matches counts
-  std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the other parameters
+  std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: the other parameters' optimizer
   std::optional<double> lr = {};              // none: the main rate, or another optimizer's default
   std::optional<double> weight_decay = {};    // applies to all matches, vectors too
 };

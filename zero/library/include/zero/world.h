@@ -42,7 +42,7 @@ class World {
   /// processes.
   void manual_seed(std::uint64_t seed) const;
 
-  // All processes call each of the following in the same order.
+  // All processes must call the following functions in the same order.
 
   void barrier() const;
   /// Runs the work on the main process, on a thread of its own. The others wait for as long as the work takes; the

@@ -16,7 +16,7 @@ inline std::vector<OptimizerOptions> every_optimizer() {
     all.back().lr = row.name == "prodigy" || row.name == "sgd" ? 1 : 0.01;
     all.back().lr_adamw = 0.003;
     all.back().d0 = 1e-3;
-    all.back().d_coef = 10;  // the distance grows within a few steps
+    all.back().d_coef = 100;  // the distance grows within a few steps
     all.back().use_bias_correction = true;
   }
   OptimizerOptions mixed = optimizer_row("muon").defaults;

@@ -1,5 +1,5 @@
 #pragma once
-// Processes chunks on all cores that the job has on a node, and delivers the results in the order of the chunks.
+// Runs work items in parallel on the cores that the job has on a node, and delivers their results in order.
 #include <algorithm>
 #include <deque>
 #include <future>

@@ -5,8 +5,8 @@
 
 namespace zero {
 
-/// The text as a JSON string in quotes, on one line. Invalid UTF-8 becomes U+FFFD. (std::quoted keeps line breaks, and
-/// argument-dependent lookup would find it for a std::string.)
+/// The text as a JSON string in quotes, on one line. Invalid UTF-8 becomes U+FFFD. (A function named quoted would be
+/// ambiguous with std::quoted, which keeps line breaks.)
 std::string json_quoted(std::string_view text);
 
 }  // namespace zero

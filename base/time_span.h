@@ -7,7 +7,7 @@
 namespace zero {
 
 /// Parses "MM:SS", "HH:MM:SS" or "D-HH:MM:SS", as in Slurm (sbatch --time). The first number has at most six digits.
-/// The others have two digits, below 60 (hours after days below 24). Returns nothing for any other text.
+/// The others have two digits and are below 60. After days, hours are below 24. Returns nothing for any other text.
 std::optional<std::chrono::seconds> time_span_of(const std::string& text);
 
 }  // namespace zero

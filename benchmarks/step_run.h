@@ -33,7 +33,7 @@ struct StepWork {
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   int shard_degree = 0;                        // ranks that share one copy of the states; 0: all
-  int as_module = 0;                           // most units of a module unsharded at once; 0: a chain
+  int as_module = 0;                           // run as a module with so many units unsharded at once; 0: as a chain
   std::function<void(EngineOptions&)> adjust;  // changes the engine's options last; may be empty
 };
 

@@ -8,7 +8,7 @@ namespace zero {
 std::string version();
 
 /// "PROGRAM 0.1.0 (commit 44116d0)", and a line with the libraries: LibTorch as compiled against, MPI as loaded, CUDA
-/// or none. It is in zero_version, version() alone in zero_own_version.
+/// or none. Link the CMake target zero_version to call it, or zero_own_version for version() alone.
 std::string version_text(const std::string& program);
 
 }  // namespace zero

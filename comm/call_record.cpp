@@ -125,7 +125,7 @@ std::string describe_mismatch(const std::string& rank, const std::string& call, 
                               const std::string& other_call) {
   std::ostringstream out;
   out << "mismatch of collectives: " << rank << " called " << call << ", but " << other_rank << " called " << other_call
-      << ": all ranks make the same calls in the same order, and none is inside of what one rank alone does";
+      << ": all ranks make the same calls in the same order, and none is inside what one rank alone does";
   return out.str();
 }
 

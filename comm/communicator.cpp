@@ -135,9 +135,9 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   if (const std::string* name = names_ ? names_->find(tag.unit) : nullptr) call.name = UnitName(*name);
   if (size_ > 1 && Rank0Scope::is_active())
     throw InputError(text(call.describe(), " over ", size_,
-                          " ranks, inside of work that one rank does while the others wait (on_main(), main_first()): "
-                          "they would not join it. Use the model and the other ranks outside of that work, on all "
-                          "ranks, and only the results inside of it"));
+                          " ranks, inside work that one rank does while the others wait (on_main(), main_first()): "
+                          "they would not join it. Use the model and the other ranks outside that work, on all "
+                          "ranks, and only the results inside it"));
   if (observer_) observer_(call);
   return call;
 }

@@ -34,7 +34,7 @@ void require_own_file(const std::string& folder, const std::string& path) {
   if (lies_in(target, real_path(folder)) || target.filename() == fs::path(path).filename() || is_cached_blob(target))
     return;
   throw InputError(text(path, ": is a link to ", target.string(),
-                        ", outside of the folder and of another name; whoever made the folder may want that file to be "
+                        ", outside the folder and of another name; whoever made the folder may want that file to be "
                         "copied. Put the file itself there if it belongs there"));
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/numbers/ggml_codes.h"
 #include "base/numbers/number_types.h"
 
 namespace zero {
@@ -20,12 +21,6 @@ float round_half_away(float x) {
 void store_scale(float scale, std::uint8_t* to) {
   const Fp16 stored = rounded<Fp16>(scale);
   std::memcpy(to, &stored, 2);
-}
-
-float load_scale(const std::uint8_t* from) {
-  Fp16 stored;
-  std::memcpy(&stored, from, 2);
-  return to_float(stored);
 }
 
 void encode_q8(const float* x, std::uint8_t* out) {
@@ -50,41 +45,45 @@ void encode_q4(const float* x, std::uint8_t* out) {
   for (int i = 0; i < 16; ++i) out[2 + i] = static_cast<std::uint8_t>(code(x[i]) | code(x[16 + i]) << 4);
 }
 
-template <class T>
-void decode_q8(const std::uint8_t* block, T* out) {
-  const float scale = load_scale(block);
-  for (int i = 0; i < 32; ++i) out[i] = rounded<T>(static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * scale);
-}
-
-template <class T>
-void decode_q4(const std::uint8_t* block, T* out) {
-  const float scale = load_scale(block);
-  for (int i = 0; i < 16; ++i) {
-    out[i] = rounded<T>(static_cast<float>((block[2 + i] & 15) - 8) * scale);
-    out[16 + i] = rounded<T>(static_cast<float>((block[2 + i] >> 4) - 8) * scale);
+template <class Type, class T>
+void decode(const std::uint8_t* block, T* out) {
+  for (int g = 0; g < Type::values / Type::group; ++g) {
+    const ggml::Scale of = Type::scale_of(block, g);
+    for (int i = 0; i < Type::group; ++i)
+      out[g * Type::group + i] = rounded<T>(of.scale * static_cast<float>(Type::code(block, g, i)) - of.offset);
   }
-}
-
-// Two halves of 128 values: four rows of 32, with the low four bits in `low` and the high two in `high`.
-template <class T>
-void decode_q6(const std::uint8_t* block, T* out) {
-  const std::uint8_t *low = block, *high = block + 128, *scales = block + 192;
-  const float scale = load_scale(block + 208);
-  for (int half = 0; half < 2; ++half, low += 64, high += 32, scales += 8, out += 128)
-    for (int row = 0; row < 4; ++row)
-      for (int i = 0; i < 32; ++i) {
-        const int nibble = low[row % 2 * 32 + i] >> (row / 2 * 4) & 15, bits = high[i] >> (2 * row) & 3;
-        const float group = static_cast<float>(static_cast<std::int8_t>(scales[2 * row + i / 16]));
-        out[32 * row + i] = rounded<T>(scale * group * static_cast<float>((nibble | bits << 4) - 32));
-      }
 }
 
 template <class T>
 auto decoder_of(GgmlType type) -> void (*)(const std::uint8_t*, T*) {
-  if (type == GgmlType::q8_0) return decode_q8<T>;
-  if (type == GgmlType::q4_0) return decode_q4<T>;
-  ZERO_CHECK(type == GgmlType::q6_k, "this type has no blocks");
-  return decode_q6<T>;
+  switch (type) {
+    case GgmlType::q8_0:
+      return decode<ggml::Q8_0, T>;
+    case GgmlType::q4_0:
+      return decode<ggml::Q4_0, T>;
+    case GgmlType::q4_1:
+      return decode<ggml::Q4_1, T>;
+    case GgmlType::q5_0:
+      return decode<ggml::Q5_0, T>;
+    case GgmlType::q5_1:
+      return decode<ggml::Q5_1, T>;
+    case GgmlType::q2_k:
+      return decode<ggml::Q2_K, T>;
+    case GgmlType::q3_k:
+      return decode<ggml::Q3_K, T>;
+    case GgmlType::q4_k:
+      return decode<ggml::Q4_K, T>;
+    case GgmlType::q5_k:
+      return decode<ggml::Q5_K, T>;
+    case GgmlType::q6_k:
+      return decode<ggml::Q6_K, T>;
+    case GgmlType::iq4_nl:
+      return decode<ggml::IQ4_NL, T>;
+    case GgmlType::iq4_xs:
+      return decode<ggml::IQ4_XS, T>;
+    default:
+      throw InternalError("this type has no blocks");
+  }
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ constexpr U stochastic_bf16(U bits, U draw) {
   return ((bits + up) >> 16) | quiet;
 }
 
-/// The bf16 number nearest to an fp32 number. Ties round away from zero, because a 16-bit remainder could not express
-/// ties to even. A number that rounds beyond the largest bf16 becomes infinity, as it does when ties round to even. A
-/// NaN stays a NaN.
+/// The bf16 number nearest to an fp32 number. Ties round away from zero, because a tie that rounds down
+/// leaves the remainder 2^15, which does not fit into 16 bits. A number that rounds beyond the largest bf16 becomes
+/// infinity, as it does when ties round to even. A NaN stays a NaN.
 template <class U>
 constexpr U split_bf16(U bits) {
   const U quiet = (bits >> 16) | 0x40u, nearest = (bits + 0x8000u) >> 16;

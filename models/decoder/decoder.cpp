@@ -166,7 +166,7 @@ std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ran
   const std::int64_t heads = config.num_attention_heads / tensor_ranks;
   if (ranks <= heads) return "";
   return text("must not exceed the ", heads, " attention heads of ", tensor_ranks > 1 ? "a rank" : "the model",
-              ", of which every rank of the axis takes one or more: 1 to ", heads);
+              ", and every rank of the axis needs at least one: 1 to ", heads);
 }
 
 namespace {

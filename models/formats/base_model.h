@@ -24,7 +24,7 @@ std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTe
 bool holds_weights(const std::string& path);
 
 /// The type of the stored weights: fp32, bf16 or fp16. It is the embedding's type or, without weights, the type in
-/// config.json (dtype, torch_dtype). Quantised GGUF files count as bf16. Any other type, or none, counts as fp32.
+/// config.json (dtype, torch_dtype). Quantized GGUF files count as bf16. Any other type, or none, counts as fp32.
 at::ScalarType stored_type_of_model(const std::string& path);
 
 }  // namespace zero

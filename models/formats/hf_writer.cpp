@@ -104,6 +104,8 @@ void HfWriter::finish() {
                                             shards_[shard_].elements));
   write_tokenizer_files(folder_, options_.tokenizer);
   write_config();
+  if (shards_.size() > 1)  // else an earlier index would join shards of two models if the program ended here
+    fs::remove(fs::path(folder_) / "model.safetensors.index.json");
   for (const auto& shard : whole_) shard->finish();
   if (shards_.size() > 1) write_index();
   remove_stale();

@@ -1,4 +1,4 @@
-"""Makes nf4.safetensors: two weights in bf16, one after the other as in a quantised unit, as bitsandbytes (0.50.2, CPU) quantises
+"""Makes nf4.safetensors: two weights in bf16, one after the other as in a quantized unit, as bitsandbytes (0.50.2, CPU) quantises
 them to NF4 with blocks of 64, plain and with compress_statistics.
 
 Its scales of scales are kept twice: as its CPU library rounds them, by a table of 65536 steps over [-1, 1] and thus now and then

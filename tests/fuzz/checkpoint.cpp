@@ -60,7 +60,7 @@ void use(const FuzzFiles& given) {
   SavedStates saved(calls, FuzzFolder::with(files).path());
   for (const SavedFile& file : saved.manifest().files)
     if (file.name == ".." || file.name.find('/') != file.name.npos)
-      throw InternalError("the manifest names a file outside of its folder");
+      throw InternalError("the manifest names a file outside its folder");
   const std::string again = format_manifest(saved.manifest());
   if (saved.manifest().version > 1 && format_manifest(parse_manifest(again, "again")) != again)
     throw InternalError("the manifest is not what was read");

@@ -20,7 +20,7 @@ void use(const FuzzFiles& files) {
   if (const auto shards = index.find("weight_map"); shards != index.end())
     for (const auto& [tensor, name] : shards->items())
       if (name.get<std::string>().find('/') != std::string::npos)
-        throw InternalError("a shard outside of the folder was read");
+        throw InternalError("a shard outside the folder was read");
   stop_ids_of(config, folder, {});
   const std::shared_ptr<WeightSource> weights = weights_of_model(folder);
   const std::vector<TensorSpec> tensors = tensors_of(make_model(config));

@@ -26,7 +26,7 @@ void use(const FuzzFiles& files) {
   const ChatTokenizer chat(tokenizer, folder);
   for (const std::string& text : hard_texts())
     for (const TextSpan& span : chat.encode(text).spans)
-      if (span.begin > span.end || span.end > text.size()) throw InternalError("a span outside of the text");
+      if (span.begin > span.end || span.end > text.size()) throw InternalError("a span outside the text");
   tokenizer_config_of({folder, folder, ""});
   encoding_rules_of({folder, folder, ""});
   try {

@@ -27,13 +27,12 @@ void use(const FuzzFiles& files) {
     if (located.bytes.size() != located.ids.size() || located.characters.size() != located.ids.size())
       throw InternalError("as many spans as ids");
     for (const TextSpan& span : located.bytes)
-      if (span.begin > span.end || span.end > text.size()) throw InternalError("a span outside of the text");
+      if (span.begin > span.end || span.end > text.size()) throw InternalError("a span outside the text");
   }
   tokenizer.decode(some);
   const ChatTokenizer chat(tokenizer, folder);
   for (const TextSpan& span : chat.encode(hard_texts().front()).spans)
-    if (span.begin > span.end || span.end > hard_texts().front().size())
-      throw InternalError("a span outside of the text");
+    if (span.begin > span.end || span.end > hard_texts().front().size()) throw InternalError("a span outside the text");
   encoding_rules_of({folder, folder, ""});
   tokenizer_config_of({folder, folder, ""});
   try {

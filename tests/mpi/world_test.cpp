@@ -56,7 +56,7 @@ TEST(MainWork, MeetsAnotherCallAtOnce) {
     if (!world.is_main()) continue;
     EXPECT_THAT(message, HasSubstr("rank 0 called #0 barrier (on_main), but rank"));
     EXPECT_THAT(message, HasSubstr("called #0 all_reduce of 3 float (world.sum())"));
-    EXPECT_THAT(message, HasSubstr("none is inside of what one rank alone does"));
+    EXPECT_THAT(message, HasSubstr("none is inside what one rank alone does"));
   }
 }
 

@@ -5,7 +5,7 @@ usage: emulated_gpu.py BIN_EMULATED TESTS_DATA [-k NAME] [-v]      exits 1 on a 
 
 Checked: the golden case at stages 0 to 3 on one and two ranks, through NCCL and staged through MPI, under
 two orders of the device's work, with states offloaded; between two nodes, fully and in hybrid sharding, where namespaces can be made;
-that one run's bits come of any layout where job.reproducible asks for it; adapters with dropout, a quantised base, and conversations, each in a row of its own and several in one, beside the same run on the CPU; that
+that one run's bits come of any layout where job.reproducible asks for it; adapters with dropout, a quantized base, and conversations, each in a row of its own and several in one, beside the same run on the CPU; that
 a stopped rank ends the job within the deadline and is named.
 """
 import argparse

@@ -16,7 +16,8 @@ LIMIT = 10.0  # seconds in which a job must have ended everywhere
 # A rank that waits for a returned rank learns of it at once in shared memory. With messages the deadline ends
 # it, which is not tested.
 RETURNED = r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19"
-BY_SHARED_MEMORY = {"return", "uncaught-return"}
+# Jobs in which no rank waits for another end alike with messages, and run once.
+BY_SHARED_MEMORY = {"return", "uncaught-return", "none", "alike", "code", "uncaught-none", "static-none", "leaked-none", "uncaught-alike"}
 
 # Open MPI 4.1's mpirun can hang or crash in its own end, after all ranks have ended: about 1 in 60 jobs each, where
 # ranks abort while another has returned (PMIx_server_finalize). Such a case runs again.

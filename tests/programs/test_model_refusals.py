@@ -142,7 +142,7 @@ CASES = [
     ("configuration_of_a_model", None, ["model.path=model/config.json"], ["--set model.path=model/config.json: is the config.json of a model, which serves --dry-run alone", "name the model's directory"]),
     ("experts", model_field("num_experts", 8), [], ["model/config.json: num_experts = 8: a mixture of experts, which is not trained here; take a model without experts"]),
     ("model_is_a_broken_gguf_file", gguf_at("a.gguf"), ["model.path=a.gguf"], ["a.gguf", "version 0; versions 2 and 3 are read"]),
-    ("gguf_of_another_type", gguf_of_type(3), ["model.path=a.gguf"], ['a.gguf: tensor "a" is in Q4_1; F32, F16, ', "zero_export MODEL OUT.gguf --gguf Q8_0"]),
+    ("gguf_of_another_type", gguf_of_type(19), ["model.path=a.gguf"], ['a.gguf: tensor "a" is in IQ1_S; the types that are read are F32, F16, ', "zero_export MODEL OUT.gguf --gguf Q8_0"]),
     ("model_is_a_folder_with_gguf_and_its_adapter", gguf_at("gguf/a-lora.gguf", "gguf/m.gguf"), ["model.path=gguf"], ["name the file, gguf/m.gguf"]),
     ("model_is_a_folder_with_gguf", gguf_at("gguf/a.gguf"), ["model.path=gguf"], ["model.path=gguf", "GGUF", "name the file, gguf/a.gguf"]),
     ("unknown_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-9b"\n[data]\ntrain = "tokens.bin"\n'

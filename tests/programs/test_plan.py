@@ -5,6 +5,7 @@ usage: test_plan.py BIN TESTS_DATA [-k NAME]
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -52,6 +53,15 @@ def check_layouts_here(place):
     # A key that the command line sets stays.
     fixed = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure", "--set", "zero.stage=3")["layouts"]
     assert fixed and all("stage 3" in one["layout"] for one in fixed), fixed
+    # A run's folder: what was predicted, and what was measured.
+    place.train("config.toml", 2, "--set", "training.steps=6")
+    said = place.run("zero_plan", "out", "--no-measure").stdout
+    assert re.search(r"step: predicted [0-9.e-]+ s, measured [0-9.e-]+ s \(median of 5\), error [+-][0-9.]+ %", said), said
+    memory = re.search(r"tensors of the fullest rank: predicted .*, measured .*, error [+-]([0-9.]+) %", said)
+    assert memory and float(memory[1]) < 5, said
+    place.train("config.toml", 2, "--overwrite")
+    said = place.run("zero_plan", "out", "--no-measure", code=2).stderr
+    assert "out/metrics.jsonl: has 1 timed steps without a validation" in said and "train more steps" in said, said
     # A damaged cache is measured anew.
     cache = [name for name in os.listdir(place.path("cache", "zero"))]
     assert len(cache) == 1, cache

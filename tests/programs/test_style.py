@@ -86,7 +86,7 @@ def files_of(root):
 
 
 def room_of(path):
-    """The room of a file or an included header, None outside of them (tests, benchmarks, a library's header)."""
+    """The room of a file or an included header, None outside them (tests, benchmarks, a library's header)."""
     folder = os.path.dirname(path)
     while folder and folder not in ROOMS:
         folder = os.path.dirname(folder)

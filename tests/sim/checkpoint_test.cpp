@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include "offload/shard_store.h"
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/every_optimizer.h"
+#include "tests/sim/matrix.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 #include "zero/checkpoint/resume_states.h"
@@ -256,9 +259,18 @@ TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
   EXPECT_LT(difference_after(undisturbed, resumed), rounding_of(run.optimizer));
 }
 
-INSTANTIATE_TEST_SUITE_P(Pairs, AnyLayout,
-                         ::testing::Combine(::testing::Range(0, 16),
-                                            ::testing::Range(0, int(every_optimizer().size()) + 1)));
+/// Half of the rows for each optimizer, in turns. Both halves have every level of every column, and rows of both
+/// parities, which save in both ways.
+std::vector<std::tuple<int, int>> rows_and_kinds() {
+  const std::set<int> half{0, 1, 2, 4, 5, 6, 11, 15};
+  std::vector<std::tuple<int, int>> all;
+  for (int kind = 0; kind <= int(every_optimizer().size()); ++kind)
+    for (int row = 0; row < 16; ++row)
+      if (whole_matrix() || half.contains(row) == (kind % 2 == 0)) all.emplace_back(row, kind);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, AnyLayout, ::testing::ValuesIn(rows_and_kinds()));
 
 // stage, type of computing, home, LoRA
 class SameLayout : public ::testing::TestWithParam<std::tuple<int, at::ScalarType, Home, bool>> {};
@@ -292,11 +304,10 @@ TEST_P(SameLayout, GivesTheSameBitsAfterAnAsynchronousSave) {
   EXPECT_EQ(difference_after(undisturbed, resumed), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,
-                         ::testing::Combine(::testing::Range(0, 4),
-                                            ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
-                                            ::testing::Values(Home::memory, Home::through_host, Home::disk),
-                                            ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, SameLayout,
+    ::testing::ValuesIn(pairs_of(std::vector{0, 1, 2, 3}, std::vector{at::kFloat, at::kBFloat16, at::kHalf},
+                                 std::vector{Home::memory, Home::through_host, Home::disk}, std::vector{false, true})));
 
 // For example, nodes with local folders under the same name.
 TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {

@@ -73,6 +73,25 @@ INSTANTIATE_TEST_SUITE_P(Types, GgufBase,
                          ::testing::Values(GgmlType::f16, GgmlType::bf16, GgmlType::q8_0, GgmlType::q4_0),
                          [](const auto& info) { return ggml_name(info.param); });
 
+// A file of the Python package gguf, with a matrix in each type that is only read. Blocks have 32 or 256 values.
+TEST(GgufBaseOfTypes, TrainsAsTheDecodedValuesDo) {
+  RunOptions run = run_over(ZERO_TEST_DATA "/gguf_types.gguf");
+  run.config = open_gguf_model(run.base).config;
+  const RunResult decoded = run_training(run);
+  run.frozen = as_held(run.base);
+  EXPECT_EQ(largest_difference(decoded, run_training(run)), 0);
+  run.compute = run.master = at::kDouble;
+  const RunResult expected = run_training(run);
+  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
+    for (const bool keep : {false, true}) {
+      run.stage = stage;
+      run.ranks = ranks;
+      run.keep_frozen = keep;
+      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
+          << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
+    }
+}
+
 class GgufBaseOfFamily : public ::testing::TestWithParam<const char*> {};
 
 // Each family has its own names, orders and layouts: fused, permuted, stored [in, out], with biases and norms. Covers

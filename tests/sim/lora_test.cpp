@@ -228,7 +228,7 @@ TEST(Lora, DrawsNewDropoutEachStep) {
   EXPECT_NE(run_training(run).losses[0], with.losses[0]);
 }
 
-// Blocks are cut at the same places for any number of ranks, so the quantised base is the same.
+// Blocks are cut at the same places for any number of ranks, so the quantized base is the same.
 struct BaseCase {
   const char* name;
   FrozenFormat format;

@@ -411,7 +411,7 @@ TEST(ParallelOptimizers, KeepWholeBlocks) {
   run.config = config_for(run.optimizer, true);
   run.keep_gradients = false;
   const auto cut = [&] { return run_training(with_layout(run, {2, 2})); };
-  EXPECT_THAT(message_of<InputError>(cut), ::testing::HasSubstr("inside of one"));
+  EXPECT_THAT(message_of<InputError>(cut), ::testing::HasSubstr("inside one"));
   run.config.num_attention_heads = run.config.num_key_value_heads = 8;
   run.config.head_dim = 64;
   run.config.hidden_size = run.config.intermediate_size = 512;

@@ -221,7 +221,7 @@ TEST(PipelineTypes, TiedEndsHaveTheBitsOfOneRank) {
   }
 }
 
-// Quantised bases, and frozen weights that stay whole.
+// Quantized bases, and frozen weights that stay whole.
 TEST(PipelineBases, MayBeFrozenInAnyWay) {
   for (const bool keep : {false, true})
     for (const bool nf4 : {false, true}) {

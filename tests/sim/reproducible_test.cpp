@@ -104,8 +104,10 @@ TEST_P(Reproducible, AcrossAResumptionInAnotherLayout) {
   struct Layout {
     int ranks, stage;
   };
+  Share part = share(3);
   for (const auto& [before, after] : {std::pair(Layout{4, 3}, Layout{2, 0}), std::pair(Layout{1, 0}, Layout{8, 3}),
                                       std::pair(Layout{8, 1}, Layout{1, 0})}) {
+    if (!part.takes()) continue;
     MemoryDisk disk("/disk");
     options.first_step = 0;
     options.steps = 1;
@@ -167,8 +169,10 @@ TEST(ReproducibleRanks, MayBeAnyNumber) {
   options.global_batch = 210;
   options.steps = 2;
   const Outcome expected = outcome_of(options);
+  Share share(3, 0);
   for (const int ranks : {2, 3, 5, 6, 7})
     for (const int stage : {0, 1, 2, 3}) {
+      if (!share.takes()) continue;
       options.ranks = ranks;
       options.stage = stage;
       options.overlap = stage == 2;

@@ -74,7 +74,9 @@ TEST_P(RoundedStates, HaveTheSameBitsWhereverTheyLive) {
   RunOptions options = run(std::get<1>(GetParam()) == at::kBFloat16 ? both : in_bf16);
   options.steps = half;
   const std::string folder = ::testing::TempDir() + "/state_storage_" + std::to_string(::getpid());
+  Share part = share();
   for (const auto& [ranks, stage] : {std::pair(1, 3), std::pair(2, 1), std::pair(4, 3)}) {
+    if (!part.takes()) continue;
     options.ranks = ranks;
     options.stage = stage;
     options.policy_of = {};

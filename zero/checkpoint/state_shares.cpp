@@ -102,10 +102,10 @@ void add_group(const std::string& name, const std::vector<std::int64_t>& shape, 
   groups.push_back({{{tensor, 0, 0}}, tensor.numel(), {state}});
 }
 
-void add_sections(const CheckpointModel& model, int rank, std::vector<ShardSection>& sections) {
-  ModelStates& states = model.states;
+void add_sections(ModelStates& states, const std::vector<SavedPart>& parts, int rank,
+                  std::vector<ShardSection>& sections) {
   const MeshShape& mesh = states.mesh().shape();
-  for (const SavedPart& part : saved_parts(states)) {
+  for (const SavedPart& part : parts) {
     const Place place{mesh.index(rank, states.sharing_axes(part.group->spec())),
                       mesh.index(rank, states.replica_axes()), mesh.size(states.replica_axes())};
     const int group = int(sections.size());
@@ -137,15 +137,21 @@ std::vector<SavedGroup> saved_groups(const CheckpointModels& of) {
 }
 
 std::vector<std::vector<ShardSection>> sections_of_ranks(const CheckpointModels& of) {
+  std::vector<std::vector<SavedPart>> parts;  // by model
+  std::vector<std::vector<SavedStatistic>> statistics;
+  for (const CheckpointModel& model : of.models) {
+    parts.push_back(saved_parts(model.states));
+    statistics.push_back(saved_statistics(model.states));
+  }
   std::vector<std::vector<ShardSection>> all;
   for (int rank = 0; rank < of.models.front().states.mesh().shape().ranks(); ++rank) {
     std::vector<ShardSection>& sections = all.emplace_back();
     const auto add_whole = [&](const at::Tensor& values) {
       sections.push_back({int(sections.size()), 0, rank == 0 ? values.numel() : 0});
     };
-    for (const CheckpointModel& model : of.models) {
-      add_sections(model, rank, sections);
-      for (const SavedStatistic& statistic : saved_statistics(model.states)) add_whole(statistic.values);
+    for (std::size_t m = 0; m < of.models.size(); ++m) {
+      add_sections(of.models[m].states, parts[m], rank, sections);
+      for (const SavedStatistic& statistic : statistics[m]) add_whole(statistic.values);
     }
     for (const SavedStatistic& array : shared_arrays(of)) add_whole(array.values);
     if (of.values)

@@ -79,11 +79,10 @@ void check_micro_batches(const Config& config, std::int64_t micro_batches) {
   const std::int64_t stages = config.parallel.pipeline;
   if (stages == 1 || config.parallel.schedule != "interleaved" || micro_batches % stages == 0) return;
   const std::int64_t below = micro_batches / stages * stages;
-  throw InputError(text(config.where("parallel.schedule"),
-                        ": \"interleaved\" takes micro-batches by the number of "
-                        "stages, ",
-                        stages, ", and a step has ", micro_batches, ": make it ", below ? text(below, " or ") : "",
-                        below + stages, " by training.global_batch_size, or use \"1f1b\""));
+  throw InputError(
+      text(config.where("parallel.schedule"), ": \"interleaved\" needs a multiple of the number of stages, ", stages,
+           ", as micro-batches, and a step has ", micro_batches, ": make it ", below ? text(below, " or ") : "",
+           below + stages, " by training.global_batch_size, or use \"1f1b\""));
 }
 
 void check_regather(const Config& config, const MeshShape& mesh) {

@@ -35,6 +35,7 @@ struct ModelSection {
 struct DataConfig {
   std::vector<std::string> train;  // required; .txt, .jsonl, .json, .bin
   std::vector<std::string> validation;
+  double validation_fraction = 0;      // of the training rows, held out for validation; 0: none
   std::string tokenizer;               // empty: the model directory's
   std::string token_dtype = "uint16";  // .bin files: uint16 | uint32
   bool shuffle = true;
@@ -57,6 +58,7 @@ struct TrainingConfig {
   std::int64_t seed = 0;
   std::int64_t validation_interval = 0;  // steps; 0: never
   std::string on_nonfinite = "stop";     // stop | skip | rollback
+  std::int64_t patience = 0;             // validations without a lower loss that end the run; 0: none do
   std::int64_t max_skipped_steps = 10;   // consecutive, with skip
   std::int64_t max_rollbacks = 5;        // before a checkpoint beyond the failure
   bool operator==(const TrainingConfig&) const = default;
@@ -140,6 +142,7 @@ struct CheckpointConfig {
   std::int64_t interval = 0;  // steps; 0: none, unless a signal stops the run
   double every_minutes = 0;   // minutes between checkpoints; 0: none by time
   std::int64_t keep = 2;
+  bool keep_best = false;             // the result with the lowest validation loss is written too
   bool asynchronous = false;          // training waits only for a copy in memory
   std::string export_dtype = "auto";  // auto | fp32 | bf16 | fp16
   /// True if checkpoints are written at regular intervals.
@@ -183,6 +186,14 @@ struct Config {
 
   /// Sequences in a rank's micro-batch.
   std::int64_t micro_batch_rows() const { return job.over_ranks() ? job.reproducible_rows : training.local_batch_size; }
+
+  /// True if the run has validation data and uses them.
+  bool validates() const {
+    return (!data.validation.empty() || data.validation_fraction > 0) && training.validation_interval > 0;
+  }
+
+  /// True if the run compares the losses of its validations.
+  bool follows_best() const { return checkpoint.keep_best || training.patience > 0; }
 
   /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }

@@ -226,8 +226,8 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "any shard_degree, local_batch_size, offload and recomputation, and after a run resumes in another of these "
        "layouts. This costs time and memory (docs/reproducibility.md). Works with adamw, adamw8bit, sgd and lion."},
       {"job", "reproducible_rows", at<&C::job, &Job::reproducible_rows>, between(1, 1'000'000),
-       "With reproducible = \"ranks\": sequences per micro-batch, instead of local_batch_size. Another number gives "
-       "other results."},
+       "With reproducible = \"ranks\": sequences per micro-batch, instead of local_batch_size. A different number gives "
+       "different results."},
       {"job", "time_limit", at<&C::job, &Job::time_limit>, time_span(),
        "The time that the scheduler gives the job, counted from the start of zero_train. The run stops early enough "
        "to write a checkpoint, and exits with code 75; continue it with --resume. Empty: no limit."},
@@ -247,6 +247,10 @@ std::vector<ConfigKey> keys_before_optimizer() {
        true},
       {"data", "validation", at<&C::data, &Data::validation>, no_empty_name(),
        "Files of the same kinds for the validation loss; requires training.validation_interval."},
+      {"data", "validation_fraction", at<&C::data, &Data::validation_fraction>,
+       number("at least 0 and at most 0.5", [](double x) { return x >= 0 && x <= 0.5; }),
+       "Instead of data.validation: the share of the rows of data.train that is held out for the validation loss, evenly "
+       "over the files. 0: none."},
       {"data", "tokenizer", at<&C::data, &Data::tokenizer>, anything(),
        "A tokenizer.json, a SentencePiece tokenizer.model, or a folder with one. Empty: the model's own. A preset "
        "needs a tokenizer for text; .bin files need none."},
@@ -256,13 +260,13 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "Permute the windows in each epoch. The order depends only on training.seed and the epoch, and is the same on "
        "every platform."},
       {"data", "train_on", at<&C::data, &Data::train_on>, one_of({"assistant", "all"}),
-       "Conversations: the text that the loss covers."},
+       "In conversations, the text that the loss covers."},
       {"data", "packing", at<&C::data, &Data::packing>, anything(),
        "Put several conversations into one sequence, without attention between them. If false, each conversation is "
        "padded."},
       {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
        "Examples longer than seq_len. truncate: texts are split into windows; other examples keep only their start. "
-       "drop: they are dropped."},
+       "drop: the whole example is dropped."},
       {"data", "chat_template", at<&C::data, &Data::chat_template>, anything(),
        "Conversations: the name of a built-in template, or a file with a Jinja template. Empty: the model directory's "
        "own."},
@@ -291,6 +295,8 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
        "Steps between validations; there is also one after the last step. 0: no validation, and data.validation is "
        "not read. Required with data.validation."},
+      {"training", "patience", at<&C::training, &Train::patience>, between(0, 1'000'000),
+       "End the run after this many validations in a row without a lower loss. 0: train all steps."},
       {"training", "on_nonfinite", at<&C::training, &Train::on_nonfinite>, one_of({"stop", "skip", "rollback"}),
        "Reaction to an infinity or a NaN in the loss or gradients of a step. stop: end the run. skip: skip the step. "
        "rollback: return to the newest checkpoint and skip the step from there. Overflows that a lower fp16 loss "
@@ -384,7 +390,7 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),
-       "Rank of the adapters. The section's presence switches LoRA on."},
+       "Rank of the adapters. LoRA is on if the section is present."},
       {"lora", "lora_alpha", at<&C::lora, &Lora::lora_alpha>, above_zero(),
        "The adapter's product is scaled by lora_alpha / r."},
       {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(), "Dropout of the adapter's input."},
@@ -416,13 +422,16 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "Minutes between checkpoints, in addition to those of interval. One is written after the step in which they elapse, and at the end. 0: none."},
       {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
        "The number of newest checkpoints that are kept. The disk needs room for one more."},
+      {"checkpoint", "keep_best", at<&C::checkpoint, &CheckpointConfig::keep_best>, anything(),
+       "After each validation with the lowest loss so far, write the model or the adapter to best/ in job.output_dir. A "
+       "later one replaces it."},
       {"checkpoint", "asynchronous", at<&C::checkpoint, &CheckpointConfig::asynchronous>, anything(),
        "A step waits only until each rank has copied its part of the states in memory. The copy is written while "
        "training continues. It takes as much memory as the part takes on disk (AdamW: 12 bytes per parameter / ranks)."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
        one_of({"auto", "fp32", "bf16", "fp16"}),
        "Type of the weights in model/ at the end. auto: the type in which the model at model.path is stored (bf16 for "
-       "a quantised GGUF file); fp32 for a preset, and if training.precision is \"fp32\"."},
+       "a quantized GGUF file); fp32 for a preset, and if training.precision is \"fp32\"."},
 
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},
@@ -436,7 +445,7 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "order of rows, with shorter rows padded by zeros; \"loss\" []; and \"grad.NAME\" before clipping."},
       {"metrics", "step_parts", at<&C::metrics, &MetricsConfig::step_parts>, anything(),
        "On CPUs, metrics.jsonl says how each step spends its time: matrix products, attention, collectives, waiting. A "
-       "line at the end of the run says what binds it (docs/profile.md)."},
+       "line at the end of the run says what limits it (docs/profile.md)."},
       {"metrics", "trace_steps",
        [](C& config) -> Field {
          return NumberPair{&config.metrics.first_traced_step, &config.metrics.last_traced_step};
@@ -448,7 +457,7 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "A file of prompts: at each validation the model continues each of them greedily, into samples.jsonl. A .txt "
        "file has one prompt per line, a .jsonl file one conversation, which the chat template writes."},
       {"metrics", "sample_tokens", at<&C::metrics, &MetricsConfig::sample_tokens>, between(1, 1'000'000),
-       "New tokens for each prompt of samples, at most."},
+       "The largest number of new tokens for each prompt of samples."},
   };
 }
 

@@ -47,7 +47,7 @@ void check_reproducible(const Config& config) {
     if (config.job.over_ranks() && ranks > 1)
       refuse(
           config, key,
-          "adds parts of a sum in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
+          "adds parts of a sum in an order that depends on the ranks, which job.reproducible = \"ranks\" does not allow: "
           "leave one of the two out");
 }
 
@@ -93,8 +93,15 @@ void check_data(const Config& config) {
   if (const std::string& name = config.data.chat_template; !name.empty() && !ChatTemplate::is_choice(name))
     refuse(config, "data.chat_template",
            "is none of the templates known here, and no file with one" + choice_among(name, ChatTemplate::names()));
-  if (config.training.validation_interval > 0 && config.data.validation.empty())
-    refuse(config, "training.validation_interval", "needs files in [data] validation");
+  const bool holds_out = config.data.validation_fraction > 0;
+  if (config.training.validation_interval > 0 && config.data.validation.empty() && !holds_out)
+    refuse(config, "training.validation_interval", "needs files in [data] validation, or a [data] validation_fraction");
+  if (holds_out && !config.data.validation.empty())
+    refuse(config, "data.validation_fraction",
+           "holds out training rows, and [data] validation names files: leave one out");
+  if (holds_out && !config.is_given("training.validation_interval"))
+    refuse(config, "data.validation_fraction",
+           "needs [training] validation_interval, the steps between validations (0: never)");
   if (!config.data.validation.empty() && !config.is_given("training.validation_interval"))
     refuse(config, "data.validation", "needs [training] validation_interval, the steps between validations (0: never)");
 }
@@ -143,9 +150,10 @@ void check_lora(const Config& config) {
 
 void check_samples(const Config& config) {
   if (config.metrics.samples.empty()) return;
-  if (config.data.validation.empty() || config.training.validation_interval == 0)
+  if (!config.validates())
     refuse(config, "metrics.samples",
-           "is continued at each validation: needs [data] validation and [training] validation_interval");
+           "is continued at each validation: needs [data] validation or validation_fraction, and [training] "
+           "validation_interval");
   for (const auto& [ranks, axis] :
        {std::pair(config.parallel.pipeline, "pipeline"), std::pair(config.parallel.context, "context")})
     if (ranks > 1)
@@ -155,12 +163,22 @@ void check_samples(const Config& config) {
                   "zero_generate"));
 }
 
+void check_best(const Config& config) {
+  if (config.validates()) return;
+  for (const auto& [is_on, key] : {std::pair(config.checkpoint.keep_best, "checkpoint.keep_best"),
+                                   std::pair(config.training.patience > 0, "training.patience")})
+    if (is_on)
+      refuse(config, key,
+             "follows the loss of validations: needs [data] validation or validation_fraction, and [training] "
+             "validation_interval");
+}
+
 }  // namespace
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
   for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles,
-                           check_lora, check_reproducible, check_samples})
+                           check_lora, check_reproducible, check_samples, check_best})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }
@@ -183,8 +201,9 @@ namespace {
 /// Returns the numbers of stages that can share this many blocks, for messages.
 std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
   if (blocks < 2) return "no pipeline works";
-  if (blocks < 4 && chunks > 1) return text("[parallel] schedule = \"1f1b\" works, with 2 to ", blocks, " stages");
-  if (blocks < 2 * chunks) return text("with [parallel] chunks = ", blocks / 2, " 2 stages work");
+  if (blocks < 4 && chunks > 1)
+    return text("[parallel] schedule = \"1f1b\" works, with 2 ", blocks > 2 ? "or 3 " : "", "stages");
+  if (blocks < 2 * chunks) return text("2 stages work with [parallel] chunks = ", blocks / 2);
   return blocks / chunks == 2 ? "2 stages work" : text("2 to ", blocks / chunks, " stages work");
 }
 
@@ -194,7 +213,7 @@ void check_stages(const Config& config, const ModelConfig& model) {
   const bool interleaved = parallel.schedule == "interleaved";
   if (interleaved && model.tie_word_embeddings)
     refuse(config, "parallel.schedule",
-           "\"interleaved\" does not take tied embeddings, whose head lies on the first stage: use \"1f1b\"");
+           "\"interleaved\" does not support tied embeddings, because their head is on the first stage: use \"1f1b\"");
   const std::int64_t chunks = interleaved ? parallel.chunks : 1;
   if (parallel.pipeline * chunks > model.num_hidden_layers)
     refuse(config, "parallel.pipeline",

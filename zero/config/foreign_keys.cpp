@@ -106,11 +106,6 @@ const std::vector<AbsentKey>& absent_keys() {
        "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] trackio = "
        "\"PROJECT\" writes them for a dashboard on this machine"},
       {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
-      {"val_set_size", "axolotl",
-       "put some of the examples into a file of their own, and name it in [data] validation"},
-      {"load_best_model_at_end", hf,
-       "the last step's weights are the result; [checkpoint] interval and keep leave earlier ones"},
-      {"early_stopping_patience", hf + ", axolotl", "a run has the length that [training] steps or epochs say"},
   };
   return keys;
 }
@@ -269,6 +264,9 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"save_steps", hf, "checkpoint.interval", ""},
       {"save_interval", megatron + ", " + lit, "checkpoint.interval", ""},
       {"save_total_limit", hf, "checkpoint.keep", ""},
+      {"load_best_model_at_end", hf, "checkpoint.keep_best", ""},
+      {"val_set_size", axolotl, "data.validation_fraction", "as a share of the rows"},
+      {"early_stopping_patience", hf + ", " + axolotl, "training.patience", ""},
       {"async_mode", titan, "checkpoint.asynchronous", "with asynchronous = true"},
       {"async_save", megatron, "checkpoint.asynchronous", ""},
       {"enable_async_checkpointing", tune, "checkpoint.asynchronous", ""},

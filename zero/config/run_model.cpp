@@ -188,6 +188,12 @@ std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   if (!config.data.validation.empty() && config.training.validation_interval == 0)
     doubts.push_back(text(config.where("training.validation_interval"), ": the run is never validated, and ",
                           toml_text(config.data.validation), " of data.validation is not read"));
+  if (config.data.validation_fraction > 0 && config.training.validation_interval == 0)
+    doubts.push_back(config.where("training.validation_interval") +
+                     ": the run is never validated, and the rows of data.validation_fraction are not used");
+  if (config.training.steps && config.metrics.first_traced_step > double(*config.training.steps))
+    doubts.push_back(text(config.where("metrics.trace_steps"), ": no step is traced, because the run has ",
+                          *config.training.steps, " steps"));
   if (std::string warning = template_warning(config); !warning.empty()) doubts.push_back(std::move(warning));
   if (!run.lora) return doubts;
   if (config.model.preset)

@@ -15,11 +15,6 @@ bool has_gguf_base(const Config& config) { return config.model.path && is_gguf_m
 /// A frozen base keeps its file's format.
 FrozenFormat gguf_format(const Config& config) {
   const GgufModel model = open_gguf_model(*config.model.path);
-  for (const GgufEntry& tensor : model.file->tensors())
-    if (tensor.name.starts_with("blk.") && tensor.type == GgmlType::q6_k)
-      throw InputError(config.where("model.path") + ": tensor \"" + tensor.name +
-                       "\" is in Q6_K, which a frozen base is not held in (F16, BF16, Q8_0, Q4_0 and F32 are): take "
-                       "another file of the model, or give [lora] quantization = \"int8\"");
   if (config.lora->init_lora_weights == "pissa" && config.lora->adapter.empty())
     throw InputError(config.where("lora.init_lora_weights") +
                      ": changes the base's weights, and those of a GGUF file are held as they are: leave it out, or "

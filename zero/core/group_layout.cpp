@@ -20,8 +20,8 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
   const bool coded = quantizes(spec, int(units.size())) && options.frozen.changes(tensors, options.precision.compute);
   const bool kept = !spec.trainable && options.keep_frozen;
   if (coded) options.frozen.check_cuts(tensors);
-  const std::int64_t grain =
-      coded ? options.frozen.alignment() : std::max(alignment, spec.trainable ? options.grain : 1);
+  const std::int64_t grain = coded ? options.frozen.alignment(tensors, options.precision.compute)
+                                   : std::max(alignment, spec.trainable ? options.grain : 1);
   GroupLayout group{spec, FlatLayout(tensors, shards, grain), nullptr, options.precision};
   group.weights = kept ? Placement::resident : plan.parameters;
   group.gradient = plan.gradients;

@@ -48,8 +48,8 @@ struct GroupSpec {
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain,
                                    const std::vector<UnitRun>& runs = {});
 
-/// Returns true if a group belongs to a block, so that its frozen weights may be quantised. Embedding and head are
-/// never quantised.
+/// Returns true if a group belongs to a block, so that its frozen weights may be quantized. Embedding and head are
+/// never quantized.
 bool quantizes(const GroupSpec& spec, int units);
 
 /// Returns the tensors of each member, in order, for a FlatLayout.

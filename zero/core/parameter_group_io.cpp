@@ -124,7 +124,7 @@ void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const 
     read_slice(source, layout().tensors()[slice.tensor].spec, slice, values);
 }
 
-// Reads the same in a ggml type. Bytes outside of tensors are zeros.
+// Reads the same in a ggml type. Bytes outside tensors are zeros.
 void ParameterGroup::read_range_as(WeightSource& source, GgmlType type, const FlatRange& range,
                                    const at::Tensor& blocks) const {
   blocks.zero_();
@@ -162,7 +162,7 @@ WeightReader ParameterGroup::reader_of(WeightSource& source) const {
   return reader;
 }
 
-// Elements outside of tensors are zeros.
+// Elements outside tensors are zeros.
 void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights) {
   const at::NoGradGuard no_grad;
   for (const auto& shard : states_) {

@@ -52,7 +52,7 @@ struct StatesOptions {
   bool fuse_accumulation = false;
   int first_unit = 0;         // number of the first unit in call tags; the other units follow
   bool save_frozen = false;   // checkpoints hold frozen weights too, if these are plain numbers
-  std::vector<UnitRun> runs;  // all units in order; each stage of the pipeline axis holds its own. Empty: one run
+  std::vector<UnitRun> runs;  // consecutive units; a stage of the pipeline holds only its own. Empty: one UnitRun
 
   /// Returns true if offloaded values are not in the device's memory, so that they are copied to the device and back.
   bool passes_host() const { return offload.through_host || device.is_cuda(); }

@@ -78,6 +78,7 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
     need.result = model.numel() * std::int64_t(c10::elementSize(write_options_of(config).type));
   }
   need.result += need.result / 1000 + tokenizer_bytes(config) + 64 * 1024;  // headers and JSON
+  if (config.checkpoint.keep_best) need.result *= 3;                        // best/, and its next contents
   if (config.checkpoint.is_regular())                                       // "keep all" may be a very large number
     need.checkpoints =
         std::int64_t(std::min((double(config.checkpoint.keep) + 1) * double(plan.checkpoint), std::ldexp(1.0, 62)));
@@ -105,7 +106,7 @@ std::int64_t output_room(const Config& config, FormerRun former) {
   if (free < 0) return free;
   std::int64_t removed = bytes_below(checkpoints_root(config));
   if (former == FormerRun::overwritten)
-    for (const char* folder : {"model", "adapter"}) removed += bytes_below(fs::path(output) / folder);
+    for (const char* folder : {"model", "adapter", "best"}) removed += bytes_below(fs::path(output) / folder);
   return free + removed;
 }
 

@@ -82,7 +82,7 @@ struct PaperBytes {
 };
 PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions& engine, int ranks);
 
-/// Returns the bytes of the frozen weights as `engine` stores them: quantised or in the compute type.
+/// Returns the bytes of the frozen weights as `engine` stores them: quantized or in the compute type.
 double frozen_bytes(const Model& model, const EngineOptions& engine);
 
 }  // namespace zero

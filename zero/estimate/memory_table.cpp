@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/byte_count.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "zero/config/config_rules.h"
 
 namespace zero {
 namespace {
@@ -98,6 +100,22 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   return table + row("disk", p.disk, p.disk);
 }
 
+namespace {
+
+/// Returns true if a run at this stage would be refused, as stage 3 is in a pipeline without parallel.regather.
+bool is_refused(Config config, int stage, int ranks) {
+  config.zero.stage = stage;
+  try {
+    check_contradictions(config);
+    BatchArithmetic::of(config, ranks);
+    return false;
+  } catch (const InputError&) {
+    return true;
+  }
+}
+
+}  // namespace
+
 std::string stage_table(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                         const NodeBudget& budget) {
   const bool on_device = budget.device_free.has_value();
@@ -115,8 +133,11 @@ std::string stage_table(const Config& config, const BatchArithmetic& batch, Memo
                   bytes_text(p.parameters).c_str(), bytes_text(p.gradients).c_str(), bytes_text(p.optimizer).c_str(),
                   bytes_text(p.gather_buffers + p.reduce_buffers).c_str(),
                   bytes_text(p.activations.peak() + p.activations.batch).c_str(), bytes_text(sum).c_str(),
-                  v.fits ? "yes" : "no");
+                  is_refused(config, stage, batch.mesh.ranks()) ? "-"
+                  : v.fits                                      ? "yes"
+                                                                : "no");
   }
+  if (table.find(" -\n") != std::string::npos) table += "  -: the other settings rule this stage out\n";
   if (on_device)
     table += text("  activation_checkpoint.keep is ", kept.empty() ? "" : "on at stage " + kept,
                   kept.empty() || computed_again.empty() ? "" : ", ",

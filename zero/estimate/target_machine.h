@@ -11,7 +11,7 @@ namespace zero {
 struct TargetMachine {
   int ranks = 0;  // of the run; 0: as many as this job has
   int ranks_per_node = 1;
-  std::string memory;  // "80GiB"; required. Of one GPU if the device is "cuda", otherwise of the host per rank
+  std::string memory;  // required: of one GPU if the device is "cuda", else each rank's share of the host
   std::string device;  // cpu | cuda; empty: training.device, or the CPU if that is "auto"
 
   /// Returns true if the user described a machine.

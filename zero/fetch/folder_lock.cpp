@@ -65,7 +65,7 @@ void FolderLock::lock() {
     if (errno == ENOENT) continue;  // another fetch removed it as it ended
     if (errno != EWOULDBLOCK) {
       log_warning(folder_, ": its file system has no locks (", std::strerror(errno),
-                  "), so nothing keeps a second fetch from it");
+                  "), so nothing keeps a second fetch out of it");
       return;
     }
     if (waited % speak_again == waited.zero()) log_info(folder_, ": another fetch writes to it; waiting for its end");

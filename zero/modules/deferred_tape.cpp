@@ -135,7 +135,7 @@ bool DeferredTape::call(const c10::OperatorHandle& operation, torch::jit::Stack*
         throw InputError(
             operation.schema().name() +
             " on a tensor of zero::deferred(), which has no values before its model is sharded: convert and "
-            "initialise inside of the zero::deferred() that builds it, and register what forward uses as parameter or "
+            "initialise inside the zero::deferred() that builds it, and register what forward uses as parameter or "
             "buffer");
     });
   return false;
@@ -148,8 +148,8 @@ DeferredTensor DeferredTape::Impl::note(const at::Tensor& tensor, DeferredTape& 
   const Mark* mark = mark_of(tensor);
   if (mark && mark->tape.get() != &tape)
     throw InputError(
-        "a tensor of one zero::deferred() is used inside of another one, which its model's values do not follow from: "
-        "build and initialise a module inside of one zero::deferred()");
+        "a tensor of one zero::deferred() is used inside another one, which its model's values do not follow from: "
+        "build and initialise a module inside one zero::deferred()");
   if (!mark) {
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     auto fresh = std::make_unique<Mark>(Mark{tape.shared_from_this(), std::int64_t(bytes.size())});
@@ -189,7 +189,7 @@ void DeferredTape::Impl::record(const c10::OperatorHandle& operation, torch::jit
   try {
     operation.callBoxed(stack);
   } catch (const c10::Error& error) {
-    throw InputError(text(schema.name(), " inside of zero::deferred(): ", error.what_without_backtrace(),
+    throw InputError(text(schema.name(), " inside zero::deferred(): ", error.what_without_backtrace(),
                           ". Tensors have no values there: leave out what reads them, or name a device (at::kCPU) for "
                           "small ones that must have some"));
   }

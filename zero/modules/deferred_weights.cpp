@@ -25,7 +25,7 @@ DeferredWeights::Deferred DeferredWeights::deferred(const std::string& what, con
   auto tape = DeferredTape::of(tensor);
   if (!tape)
     throw InputError(what +
-                     " is on Meta and has no values: build the module inside of zero::deferred(), or call "
+                     " is on Meta and has no values: build the module inside zero::deferred(), or call "
                      "model.load(path) before model.optimizer() and the first forward");
   if (std::ranges::find(tapes_, tape) == tapes_.end()) tapes_.push_back(tape);
   return {tape.get(), DeferredTape::tensor_of(tensor)};

@@ -82,12 +82,12 @@ void GradientCollector::arrived(int index, int leaf_index) {
   Leaf& leaf = group.leaves[std::size_t(leaf_index)];
   if (!in_backward_)
     throw InputError("parameter " + leaf.name +
-                     " got a gradient outside of the sharded model's backward: call model.backward(loss), not "
+                     " got a gradient outside the sharded model's backward: call model.backward(loss), not "
                      "loss.backward(); where it is another model's loss, freeze this one meanwhile "
                      "(set_requires_grad(false)), or shard both as one module");
   if (std::exchange(leaf.arrived, true))
     throw InputError("parameter " + leaf.name +
-                     " got two gradients in one backward, from a backward inside of another: recompute with "
+                     " got two gradients in one backward, from a backward inside another: recompute with "
                      "zero::recompute(), which gives one");
   ++arrivals_;
   if (--group.missing > 0) return;

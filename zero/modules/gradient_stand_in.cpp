@@ -21,7 +21,7 @@ class Refusal final : public ParameterWatcher {
   void before_write(const std::string& operation, const std::vector<int>& groups) override {
     if (operation != "aten::add_") before_read(operation, groups);
     throw InputError(
-        "a parameter got a gradient outside of its sharded model's backward: call model.backward(loss), not "
+        "a parameter got a gradient outside its sharded model's backward: call model.backward(loss), not "
         "loss.backward(); where it is another model's loss, freeze this one meanwhile (set_requires_grad(false)), or "
         "shard both as one module");
   }

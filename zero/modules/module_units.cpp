@@ -112,7 +112,7 @@ void check_tensor(const Found& found, const Found& first) {
                 ": make them one type with module->to(type) before sharding"));
   if (tensor.is_meta() != first.tensor.is_meta())
     refuse(text("is on ", tensor.device(), " and ", first.name, " on ", first.tensor.device(),
-                ": build the whole module inside of zero::deferred(), and name no device there"));
+                ": build the whole module inside zero::deferred(), and name no device there"));
   if (tensor.device() != first.tensor.device())
     refuse(text("is on ", tensor.device(), " and ", first.name, " on ", first.tensor.device(),
                 ": move the module with module->to(world.device()) before sharding"));

@@ -101,9 +101,9 @@ void ShardedModule::check_all_take_part(const std::string& call) const {
   const int ranks = states_->mesh().ranks().size();
   if (ranks > 1 && Rank0Scope::is_active())
     throw InputError(text(call, " of a model of ", ranks,
-                          " ranks, inside of work that one rank does while the others wait (on_main(), main_first()): "
-                          "they would not take part. Use the model outside of that work, on all ranks, and only the "
-                          "results inside of it"));
+                          " ranks, inside work that one rank does while the others wait (on_main(), main_first()): "
+                          "they would not take part. Use the model outside that work, on all ranks, and only the "
+                          "results inside it"));
 }
 
 void ShardedModule::before_read(const std::string& operation, const std::vector<int>& groups) {

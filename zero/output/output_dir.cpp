@@ -17,8 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* traces[] = {"metrics.jsonl", "samples.jsonl", "config.toml", "checkpoints", "model", "adapter"};
-constexpr const char* results[] = {"model", "adapter"};
+constexpr const char* traces[] = {"metrics.jsonl", "samples.jsonl", "config.toml", "checkpoints",
+                                  "model",         "adapter",       "best"};
+constexpr const char* results[] = {"model", "adapter", "best"};
 
 std::string place(const std::string& path, const char* trace) { return (fs::path(path) / trace).string(); }
 
@@ -39,7 +40,7 @@ std::string beginning(const std::string& path) { return "job.output_dir = \"" + 
 // A folder with a model has a mark of its own. The directory's mark covers the rest.
 bool is_a_runs(const std::string& path, const std::string& trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace.c_str(), calls);
-  if (trace == "model" || trace == "adapter")
+  if (std::find(std::begin(results), std::end(results), trace) != std::end(results))
     return kind == FileFacts::Kind::directory && is_marked(place(path, trace.c_str()), Mark::result, calls);
   return is_marked(path, Mark::run, calls) &&
          kind == (trace == "checkpoints" ? FileFacts::Kind::directory : FileFacts::Kind::file);
@@ -60,15 +61,21 @@ void require_no_model(const std::string& path, FileCalls& calls) {
                        ", so it is the folder of a model and not of a run: name another directory");
 }
 
+/// A folder best/ without a mark is a user's own, and a run leaves it alone.
+bool is_users_best(const std::string& path, const std::string& trace, FileCalls& calls) {
+  return trace == "best" && !is_a_runs(path, trace, calls);
+}
+
 // Returns true if --resume would continue from this folder.
 bool can_go_on(const std::string& path, FileCalls& calls) {
   return holds(path, "config.toml", calls) && !newest_checkpoint_of(path, calls).empty() &&
-         std::all_of(std::begin(results), std::end(results),
-                     [&](const char* result) { return !holds(path, result, calls) || is_a_runs(path, result, calls); });
+         std::all_of(std::begin(results), std::end(results), [&](const char* result) {
+           return !holds(path, result, calls) || is_a_runs(path, result, calls) || is_users_best(path, result, calls);
+         });
 }
 
 void require_a_runs(const std::string& path, const char* trace, FileCalls& calls) {
-  if (!holds(path, trace, calls) || is_a_runs(path, trace, calls)) return;
+  if (!holds(path, trace, calls) || is_a_runs(path, trace, calls) || is_users_best(path, trace, calls)) return;
   require_no_link(path, trace, calls);
   throw InputError(
       beginning(path) + "holds " + trace +
@@ -93,8 +100,8 @@ void clear_folder(const std::string& folder, const IsOwn& is_own, FileCalls& cal
 }
 
 void clear(const std::string& path, FileCalls& calls) {
-  clear_result_folder(place(path, "model"), calls);
-  clear_result_folder(place(path, "adapter"), calls);
+  for (const char* result : results)
+    if (!is_users_best(path, result, calls)) clear_result_folder(place(path, result), calls);
   clear_checkpoints(place(path, "checkpoints"), calls);
   clear_folder(place(path, "tb"), event_file_time, calls);
   clear_folder(place(path, "trackio"), is_database_file, calls);
@@ -105,7 +112,8 @@ void clear(const std::string& path, FileCalls& calls) {
 void begin_run(const std::string& path, FormerRun former, const std::string& resolved_config, const std::string& id,
                FileCalls& calls) {
   mark_folder(path, Mark::run, calls);
-  for (const std::string& folder : {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter")})
+  for (const std::string& folder :
+       {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter"), place(path, "best")})
     if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls) ||
         is_empty_but_for_unpublished(folder, calls))
       clear_unpublished(folder, calls);
@@ -144,7 +152,7 @@ void check_output_dir(const std::string& path, FormerRun former, const std::vect
   } else {
     for (const char* trace : traces) {
       require_a_runs(path, trace, calls);
-      if (holds(path, trace, calls))
+      if (holds(path, trace, calls) && !is_users_best(path, trace, calls))
         throw InputError(beginning(path) + "holds a run already (" + trace +
                          (can_go_on(path, calls)
                               ? "): name another directory, or pass --resume to go on with it, or --overwrite"

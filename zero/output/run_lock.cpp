@@ -37,7 +37,7 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
       refuse(directory, "is in use by another run: wait for its end, or name another directory");
     if (file_ < 0)
       log_warning("job.output_dir = \"", directory, "\": its file system has no locks (", std::strerror(errno),
-                  "), so nothing keeps a second run from it");
+                  "), so nothing keeps a second run out of it");
     if (!may_access(directory, W_OK | X_OK))
       refuse(directory,
              text("cannot be written to: ", std::strerror(errno), ": name a directory that you may write to"));

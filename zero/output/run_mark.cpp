@@ -117,7 +117,7 @@ bool is_result_file(const std::string& name) {
   static const std::regex weights(R"(model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?)");
   const auto& tokenizer = tokenizer_file_names();
   return name == "config.json" || name == "generation_config.json" || name == "adapter_config.json" ||
-         name == "adapter_model.safetensors" ||
+         name == "adapter_model.safetensors" || name == "validation.json" ||
          std::find(tokenizer.begin(), tokenizer.end(), name) != tokenizer.end() || std::regex_match(name, weights) ||
          is_unpublished(name);
 }

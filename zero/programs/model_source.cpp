@@ -52,7 +52,7 @@ std::string base_of_run(const std::string& run) {
 std::string precision_of_run(const std::string& written) {
   fs::path place = fs::path(written).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
-  if (place.filename() != "model" && place.filename() != "adapter") return "";
+  if (place.filename() != "model" && place.filename() != "adapter" && place.filename() != "best") return "";
   const std::string run = (place / "..").lexically_normal().string();
   if (!is_marked(run, Mark::run)) return "";
   const std::optional<Config> config = config_of_run(run);
@@ -169,7 +169,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
 std::string name_of_place(const std::string& path) {
   fs::path place = real_path(path);
   const auto last = [&] { return place.filename().string(); };
-  while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
+  while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" || last() == "best" ||
                                      last() == "checkpoints" || last().starts_with("step-"))) {
     if (place == place.parent_path()) break;
     place = place.parent_path();

@@ -21,7 +21,7 @@ struct ModelSource {
 
 /// The help text of --allow-unused.
 inline constexpr const char* allow_unused_help =
-    "leave out tensors of the model's file that belong to the model and that its configuration does not name";
+    "ignore tensors in the model's file that its config.json does not account for";
 
 struct ModelPlace {
   std::string model;
@@ -44,8 +44,7 @@ struct ModelPlace {
 /// Also throws for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
 ModelPlace resolve(const ModelPlace& place);
 
-inline constexpr const char* base_help =
-    "model directory in the place of the base model that a checkpoint names, where that has moved or changed";
+inline constexpr const char* base_help = "the base model, if the one that the checkpoint names has moved or changed";
 
 /// Throws InputError if a resolved place has a base but is not a checkpoint.
 void require_base_of_checkpoint(const ModelPlace& place);

@@ -164,8 +164,8 @@ void write_adapter(const Arguments& arguments) {
 std::string refuse_foreign_type(const std::string& type) {
   std::string name = type;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-  const bool quantised = name.starts_with("Q") || name.starts_with("IQ") || name.starts_with("TQ");
-  if (!quantised || name == "Q8_0" || name == "Q4_0") return "";
+  const bool quantized = name.starts_with("Q") || name.starts_with("IQ") || name.starts_with("TQ");
+  if (!quantized || name == "Q8_0" || name == "Q4_0") return "";
   return text(type, ": is not written here (F32, F16, BF16, Q8_0 and Q4_0 are): write F16, then let llama.cpp's ",
               "llama-quantize make it: llama-quantize OUT.gguf OUT2.gguf ", name);
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -18,6 +19,7 @@
 #include "zero/plan/plan_table.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/key_hint.h"
+#include "zero/programs/measured_run.h"
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
 
@@ -34,7 +36,9 @@ struct Arguments {
 
 void describe(CLI::App& app, Arguments& arguments) {
   PlanInput& input = arguments.input;
-  app.add_option("model", input.model, "a preset, a model's directory or config.json, or a configuration (.toml)");
+  app.add_option("model", input.model,
+                 "a preset, a model's directory or config.json, a configuration (.toml), or a run's output directory, "
+                 "whose measured steps are then compared with the prediction");
   app.add_option("--set", input.overrides, "section.key=value, over the file; may be repeated")
       ->expected(1)
       ->take_all();
@@ -87,8 +91,18 @@ void report_cache(PlanMachine& machine) {
   if (!why.empty()) log_warning("the measured numbers are not kept: ", why);
 }
 
+/// Plans the layout of a run that has been measured, on as many ranks.
+void plan_as_run(Arguments& arguments, const MeasuredRun& run) {
+  arguments.input.model = run.config;
+  arguments.search.only_given = true;
+  if (arguments.machine.ranks_per_node == 0 && run.ranks > 0)
+    arguments.machine.ranks_per_node = std::max(1, run.ranks / arguments.machine.nodes);
+}
+
 int plan(Arguments& arguments) {
   choose_fast_matmul();
+  std::optional<MeasuredRun> run;
+  if (is_run_folder(arguments.input.model)) plan_as_run(arguments, run.emplace(measured_run(arguments.input.model)));
   const Config config = config_of(arguments.input, arguments.machine);
   arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
   arguments.machine.version = version();
@@ -117,6 +131,7 @@ int plan(Arguments& arguments) {
     std::cout << plan_json(result, machine);
   else
     print(result, machine, planned);
+  if (run && !arguments.json) std::cout << '\n' << comparison_text(*run, result.best[0]);
   if (arguments.largest_batch && !arguments.json) print_largest(search, result);
   if (!arguments.write.empty()) {
     write_plan(arguments.write, result.best[0], machine);

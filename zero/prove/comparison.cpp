@@ -64,7 +64,7 @@ std::optional<Parting> other_bit(std::int64_t step, const KindRecord& run, const
     if (off <= most) continue;
     most = off;
     found = Parting{step, phase, name_of(run.kind, run.tensors[t].tensor),
-                    text("other bits, off by ", rough(off), " of its norm")};
+                    text("different bits, off by ", rough(off), " of its norm")};
   }
   return found;
 }
@@ -123,7 +123,7 @@ std::optional<Parting> first_contradiction(const RunRecord& run) {
       for (const TensorRecord& tensor : kind.tensors)
         if (tensor.other_rank >= 0)
           return Parting{step, "copies", name_of(kind.kind, tensor.tensor),
-                         text("rank ", tensor.other_rank, " holds others (", phase_of(kind.kind), ")")};
+                         text("rank ", tensor.other_rank, " holds different values (", phase_of(kind.kind), ")")};
     const KindRecord* gradient = record.find("gradient");
     if (is_start(record) || !gradient) continue;
     double squares = 0;
@@ -131,7 +131,7 @@ std::optional<Parting> first_contradiction(const RunRecord& run) {
     const double norm = std::sqrt(squares), told = record.figures.grad_norm;
     if (!(std::abs(norm - told) <= 1e-6 * norm) && std::isfinite(norm))
       return Parting{step, "norm", "",
-                     text("is told as ", exact(told), ", and that of the gradients is ", exact(norm))};
+                     text("is reported as ", exact(told), ", but the norm of the gradients is ", exact(norm))};
   }
   return std::nullopt;
 }

@@ -291,6 +291,8 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   "metrics.step_parts=false",
                                   "metrics.trace_steps=[0, 0]",
                                   "metrics.samples=",
+                                  "checkpoint.keep_best=false",
+                                  "training.patience=0",
                                   "metrics.dump_first_step="};
   all.insert(all.end(), others.begin(), others.end());
   if (precision != "bf16") all.emplace_back("optimizer.master_dtype=fp32");  // fp32 has no master weights to split

@@ -126,7 +126,7 @@ class Proof {
             options_.overrides,
             options_.steps,
             global_,
-            !config.data.validation.empty(),
+            !config.data.validation.empty() || config.data.validation_fraction > 0,
             config.training.on_nonfinite == "rollback",
             std::max(1, options_.cores / most),
             folder_.path()};

@@ -40,14 +40,15 @@ const std::set<std::string> free_sections{"job",     "zero",       "parallel", "
 const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
                                       "training.precision",     "training.device",       "training.validation_interval",
                                       "data.validation",        "training.on_nonfinite", "training.max_skipped_steps",
-                                      "training.max_rollbacks", "model.allow_unused"};
+                                      "training.max_rollbacks", "training.patience",     "model.allow_unused"};
 
 bool is_free(const ConfigKey& key) {
   return key.may_change || free_sections.contains(key.section) || free_keys.contains(key.full_name());
 }
 
 // The value that all runs had before the key existed.
-const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
+const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""},
+                                                       {"data.validation_fraction", "0.0"}};
 // Keys of [job] whose changes are not reported: they determine where and how long a run trains, not how.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Compared by content, or in another way.

@@ -1,12 +1,14 @@
 #include "zero/train/run_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
+#include "comm/agreement/agreement.h"
 #include "models/formats/base_model.h"
 #include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "models/formats/tokenizer_files.h"
@@ -15,6 +17,7 @@
 #include "zero/config/setup.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/preview.h"
+#include "zero/data/rows/held_out_rows.h"
 
 namespace zero {
 namespace {
@@ -80,6 +83,17 @@ void tell(const Communicator& communicator, const char* what, const RowSource& r
   if (const std::string warning = rows.warning(); !warning.empty()) log_warning(what, warning);
 }
 
+/// Holds out data.validation_fraction of the rows, and returns them. `rows` become the rest.
+std::shared_ptr<const RowSource> hold_out(const Config& config, std::shared_ptr<const RowSource>& rows) {
+  const auto held = std::llround(config.data.validation_fraction * double(rows->size()));
+  if (held < 1 || held >= rows->size())
+    throw InputError(text(config.where("data.validation_fraction"), ": is ", held, " of ", rows->size(),
+                          " rows; at least one must be held out, and one left to train on"));
+  auto validation = std::make_shared<HeldOutRows>(rows, held, HeldOutRows::Side::validation);
+  rows = std::make_shared<HeldOutRows>(rows, held, HeldOutRows::Side::training);
+  return validation;
+}
+
 }  // namespace
 
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model) {
@@ -121,7 +135,8 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
         tokenizer->model_path(), ": has ", tokenizer->vocab_size(),
         " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
         ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
-  std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
+  std::shared_ptr<const RowSource> rows = open_rows(options, communicator), held_out;
+  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { held_out = hold_out(config, rows); });
   tell(communicator, "training data: ", *rows);
   SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
   TrainingData data;
@@ -129,10 +144,12 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
                         batch.global_batch_size};
   if (!device.is_cpu()) loading.length = {device_length_multiple, config.training.seq_len};
   data.training = std::make_unique<Loader>(std::move(rows), std::move(order), loading);
-  if (config.data.validation.empty() || config.training.validation_interval == 0) return data;
-  options.files = config.data.validation;
-  options.tail = PartialWindow::keep;
-  std::shared_ptr<const RowSource> held_out = open_rows(options, communicator);
+  if (!config.validates()) return data;
+  if (!held_out) {
+    options.files = config.data.validation;
+    options.tail = PartialWindow::keep;
+    held_out = open_rows(options, communicator);
+  }
   tell(communicator, "validation data: ", *held_out);
   data.validation =
       std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks,

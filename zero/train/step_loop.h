@@ -53,6 +53,9 @@ class StepLoop {
   LastStep& last() { return last_; }
   std::int64_t steps() const { return steps_; }
   std::int64_t steps_done() const { return steps_done_; }
+  bool is_at_end() const { return steps_done_ >= steps_; }
+  /// Makes the last step that was begun the run's last one.
+  void end_here() { steps_ = steps_done_; }
   /// Seconds since step 1 began, without interruptions of the run.
   double seconds() const;
 

@@ -8,9 +8,9 @@ namespace zero {
 /// While the object lives, the first of these signals is recorded, and a later one ends the process as usual. Signals
 /// within a second of the first count as the same request, because the scheduler's and mpirun's signals may both
 /// arrive. Repeated Ctrl-C counts as the same request only within 0.2 s. SIGINT and SIGHUP stay ignored if they were
-/// ignored when the process started (nohup). After the object is destroyed the process is ending, and the other signals
-/// are ignored; SIGTERM still has an effect. Once the object is constructed, a closed pipe behind the log no longer
-/// ends the process. One object per process.
+/// ignored when the process started (nohup). The object is destroyed when the process ends. From then on SIGTERM still
+/// ends the process, and the other signals are ignored. Once the object is constructed, a closed pipe behind the log no
+/// longer ends the process. One object per process.
 class StopSignal {
  public:
   /// `speaks`: answers the first signal with a line on standard error, because the step may take long. For SIGTERM the

@@ -228,7 +228,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     all_or_none(job.control(), [&] {
       training.emplace(plan.config, steps, engine,
                        TrainingParts{data, records, tracker, checkpoints, clock, &stop, restore,
-                                     plan.samples ? &*plan.samples : nullptr, arguments.observers});
+                                     plan.samples ? &*plan.samples : nullptr, &run, arguments.observers});
     });
     if (done) {
       training->resume(position);

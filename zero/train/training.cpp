@@ -1,5 +1,6 @@
 #include "zero/train/training.h"
 
+#include "zero/train/observers/best_model.h"
 #include "zero/train/observers/first_step_dump.h"
 #include "zero/train/observers/metrics_records.h"
 #include "zero/train/observers/nonfinite_steps.h"
@@ -32,11 +33,13 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   list(std::make_unique<TensorBoardEvents>(config, loop_, parts.records));
   list(std::make_unique<TrackioRows>(config, loop_, parts.records));
   list(std::make_unique<ProgressLines>(parts.records));
-  // At a boundary a run is saved, validated, rolled back and stopped, in this order.
+  // At a boundary a run is saved, validated, compared, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));
   Samples* samples = parts.samples ? &list(std::make_unique<Samples>(config, loop_, engine, *parts.samples)) : nullptr;
   list(std::make_unique<Validation>(
       Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock, samples}));
+  if (config.follows_best())
+    list(std::make_unique<BestModel>(BestModel::Parts{config, loop_, engine, saves, parts.clock, parts.run}));
   list(std::make_unique<NonfiniteSteps>(
       NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
   list(std::make_unique<StopsOnRequest>(

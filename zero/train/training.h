@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/memory_tracker.h"
+#include "zero/config/run_model.h"
 #include "zero/train/observers/checkpoint_saving.h"
 #include "zero/train/run_data.h"
 #include "zero/train/sample_prompts.h"
@@ -35,6 +36,7 @@ struct TrainingParts {
   /// is none. Collective.
   std::function<RunPosition()> restore;
   const SamplePrompts* samples = nullptr;    // null: none
+  const RunModel* run = nullptr;             // null: best/ is not written
   std::vector<MakeObserver> observers = {};  // called before all others at a boundary
 };
 

@@ -107,9 +107,8 @@ GgufValue take_value(GgufCursor& cursor) {
 /// Names of ggml_type values that are not supported.
 std::string foreign_type(std::uint32_t type) {
   static const std::map<std::uint32_t, const char*> names{
-      {3, "Q4_1"},   {6, "Q5_0"},   {7, "Q5_1"},     {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {12, "Q4_K"},
-      {13, "Q5_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},
-      {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"},  {24, "I8"},     {25, "I16"},     {26, "I32"},   {27, "I64"},
+      {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
+      {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {26, "I32"},     {27, "I64"},
       {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"}};
   const auto name = names.find(type);
   return name == names.end() ? text("type ", type) : name->second;
@@ -117,13 +116,13 @@ std::string foreign_type(std::uint32_t type) {
 
 GgmlType take_type(GgufCursor& cursor, const std::string& tensor) {
   const auto type = cursor.take<std::uint32_t>();
-  for (const GgmlType known :
-       {GgmlType::f32, GgmlType::f16, GgmlType::bf16, GgmlType::q8_0, GgmlType::q4_0, GgmlType::q6_k})
-    if (type == std::uint32_t(known)) return known;
-  cursor.refuse_content(
-      text("tensor \"", tensor, "\" is in ", foreign_type(type),
-           "; F32, F16, BF16, Q8_0, Q4_0 and Q6_K are read: take a file in one of these, or make one of the "
-           "Hugging Face model, zero_export MODEL OUT.gguf --gguf Q8_0"));
+  if (const auto known = ggml_type_of_number(type)) return *known;
+  std::string read;
+  for (const GgmlType known : ggml_types()) read += (read.empty() ? "" : ", ") + std::string(ggml_name(known));
+  cursor.refuse_content(text("tensor \"", tensor, "\" is in ", foreign_type(type), "; the types that are read are ",
+                             read,
+                             ": take a file in these, or make one from the Hugging Face model, zero_export MODEL "
+                             "OUT.gguf --gguf Q8_0"));
 }
 
 }  // namespace
@@ -208,6 +207,9 @@ void GgufFile::place_tensors(std::int64_t data) {
     tensor.begin += data;
     const std::int64_t bytes = ggml_bytes(tensor.type, tensor.numel());
     if (tensor.begin < end) refuse(text("it begins at byte ", tensor.begin, ", inside another one"));
+    if (tensor.begin >= end + alignment)  // llama.cpp refuses gaps too
+      refuse(text("it begins at byte ", tensor.begin, ", and ", i == 0 ? "the header" : "the tensor before it",
+                  " ends at ", end, i == 0 ? "" : ": a type or a shape there is wrong"));
     if (bytes > file_.size() - tensor.begin)
       refuse(text("it takes ", bytes, " bytes from ", tensor.begin, " on, and the file has ", file_.size(),
                   "; it was cut short"));

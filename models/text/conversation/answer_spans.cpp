@@ -43,7 +43,7 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
   if (std::find(trained.begin(), trained.end(), true) == trained.end()) return {};
   if (!whole.generated_in_place)
     throw InputError(
-        "a {% generation %} block of the chat template stands inside of a set, filter or macro block, so the text that is "
+        "a {% generation %} block of the chat template stands inside a set, filter or macro block, so the text that is "
         "trained would not be the one that it wrote: put the block around what is written out");
   if (std::find(trained.begin(), trained.end(), false) != trained.end()) {
     if (trained.size() != spans.size())

@@ -5,14 +5,14 @@
 #include <string>
 
 #include "base/numbers/device_numbers.cuh"
+#include "base/numbers/ggml_codes.h"
+#include "base/numbers/ggml_type.h"
 
 namespace zero::cuda {
 namespace {
 
 constexpr int threads = 256;
 constexpr int block_values = 32;
-constexpr int f32 = 0, f16 = 1, q8_0 = 8, bf16 = 30;  // of enum ggml_type; else Q4_0
-constexpr int q4_bytes = 18, q8_bytes = 34;
 
 /// The last run that starts at or before the block.
 __device__ int run_of(const GgmlDecodeJob& job, std::int64_t block) {
@@ -27,16 +27,46 @@ __device__ int run_of(const GgmlDecodeJob& job, std::int64_t block) {
   return low;
 }
 
-/// Value i of a block in a type of ggml. Blocks of a run are aligned to 2 bytes, as their scales are.
-__device__ float value_of(const GgmlRun& run, const std::uint8_t* start, std::int64_t block, int i) {
-  const std::int64_t element = block * block_values + i;
-  if (run.type == f32) return reinterpret_cast<const float*>(start)[element];
-  if (run.type == f16) return __half2float(reinterpret_cast<const __half*>(start)[element]);
-  if (run.type == bf16) return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(start)[element]);
-  const std::uint8_t* in = start + block * (run.type == q8_0 ? q8_bytes : q4_bytes);
-  const float scale = __half2float(*reinterpret_cast<const __half*>(in));
-  if (run.type == q8_0) return static_cast<float>(static_cast<std::int8_t>(in[2 + i])) * scale;
-  return static_cast<float>((in[2 + i % 16] >> (i / 16 * 4) & 15) - 8) * scale;
+template <class Type>
+__device__ float decoded(const std::uint8_t* start, std::int64_t element) {
+  return ggml::value_of<Type>(start + element / Type::values * Type::bytes, int(element % Type::values));
+}
+
+/// An element of a run in a type of ggml.
+__device__ float value_at(int type, const std::uint8_t* start, std::int64_t element) {
+  switch (GgmlType(type)) {
+    case GgmlType::f32:
+      return reinterpret_cast<const float*>(start)[element];
+    case GgmlType::f16:
+      return __half2float(reinterpret_cast<const __half*>(start)[element]);
+    case GgmlType::bf16:
+      return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(start)[element]);
+    case GgmlType::q8_0:
+      return decoded<ggml::Q8_0>(start, element);
+    case GgmlType::q4_0:
+      return decoded<ggml::Q4_0>(start, element);
+    case GgmlType::q4_1:
+      return decoded<ggml::Q4_1>(start, element);
+    case GgmlType::q5_0:
+      return decoded<ggml::Q5_0>(start, element);
+    case GgmlType::q5_1:
+      return decoded<ggml::Q5_1>(start, element);
+    case GgmlType::q2_k:
+      return decoded<ggml::Q2_K>(start, element);
+    case GgmlType::q3_k:
+      return decoded<ggml::Q3_K>(start, element);
+    case GgmlType::q4_k:
+      return decoded<ggml::Q4_K>(start, element);
+    case GgmlType::q5_k:
+      return decoded<ggml::Q5_K>(start, element);
+    case GgmlType::q6_k:
+      return decoded<ggml::Q6_K>(start, element);
+    case GgmlType::iq4_nl:
+      return decoded<ggml::IQ4_NL>(start, element);
+    case GgmlType::iq4_xs:
+      return decoded<ggml::IQ4_XS>(start, element);
+  }
+  return 0;
 }
 
 // One thread per value: neighbours read adjacent bytes and write adjacent values.
@@ -45,13 +75,12 @@ __global__ void __launch_bounds__(threads) decode_kernel(GgmlDecodeJob job) {
   const std::int64_t stride = std::int64_t(gridDim.x) * threads;
   for (std::int64_t n = std::int64_t(blockIdx.x) * threads + threadIdx.x; n < job.blocks * block_values; n += stride) {
     const GgmlRun run = job.runs[run_of(job, n / block_values)];
-    const std::int64_t block = n / block_values - run.first;
-    const int i = int(n % block_values);
+    const std::int64_t element = n - run.first * block_values;
     T* out = static_cast<T*>(job.out) + n;
     if (run.type < 0)
-      *out = reinterpret_cast<const T*>(job.bytes + run.place)[block * block_values + i];
+      *out = reinterpret_cast<const T*>(job.bytes + run.place)[element];
     else
-      *out = store<T>(value_of(run, job.bytes + run.place, block, i));
+      *out = store<T>(value_at(run.type, job.bytes + run.place, element));
   }
 }
 

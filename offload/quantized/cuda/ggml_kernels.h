@@ -7,18 +7,18 @@
 
 namespace zero::cuda {
 
-/// Consecutive blocks of 32 values of one type.
+/// Consecutive values of one type, in units of 32.
 struct GgmlRun {
-  std::int64_t first = 0;  // first block of the output; runs follow each other without gaps
+  std::int64_t first = 0;  // first unit of the output; runs follow each other without gaps
   std::int64_t place = 0;  // offset of the first byte in `bytes`, a multiple of 16
-  int type = -1;           // F32, F16, Q4_0, Q8_0 or BF16 of ggml_type; -1: elements of the output's type
+  int type = -1;           // any GgmlType; -1: elements of the output's type
 };
 
 struct GgmlDecodeJob {
   const GgmlRun* runs;  // in device memory
   int count;
   const std::uint8_t* bytes;
-  std::int64_t blocks;  // of all runs
+  std::int64_t blocks;  // units of 32 values, of all runs
   void* out;            // [32 blocks]
   Number type;
 };

@@ -11,7 +11,7 @@ namespace zero::cuda {
 struct Nf4Tables {
   const float* codes;    // [16], the code book
   const float* middles;  // [15], midpoints between adjacent codes
-  const float* map;      // [256], the values of quantised scales
+  const float* map;      // [256], the values of quantized scales
 };
 
 struct Nf4EncodeJob {
@@ -30,7 +30,7 @@ struct Nf4Run {
   std::int64_t values = 0;
   std::int64_t scales = -1;  // offset of the blocks' largest values: [blocks] floats, or with headers their codes,
                              // [blocks] bytes; -1: elements, not codes
-  // offset of each group's largest value and mean (256 blocks); -1: scales are not quantised
+  // offset of each group's largest value and mean (256 blocks); -1: scales are not quantized
   std::int64_t headers = -1;
   std::int64_t skipped = 0;  // blocks of the first group that lie before the first block
 };

@@ -3,6 +3,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
+#include "models/formats/safetensors.h"
 #include "models/ggml_values.h"
 #include "offload/quantized/device_ggml.h"
 #include "zero/core/buffers/ggml_format.h"
@@ -26,6 +27,7 @@ class GgmlKernels : public testing::TestWithParam<at::ScalarType> {
 // Runs of every type, of one block and of many, in one launch.
 TEST_P(GgmlKernels, DecodeToTheHostsBits) {
   const DeviceGgml device(gpu);
+  SafetensorsFile reference(ZERO_TEST_DATA "/ggml_blocks.safetensors");
   std::vector<cuda::GgmlRun> runs;
   std::vector<at::Tensor> bytes, wanted;
   std::int64_t place = 0, first = 0;
@@ -47,6 +49,14 @@ TEST_P(GgmlKernels, DecodeToTheHostsBits) {
       const at::Tensor plain = values.to(GetParam());
       add(-1, plain.view(at::kByte), plain);
     }
+  for (const GgmlType type : ggml_types()) {
+    if (ggml_block(type) == 1) continue;
+    const std::string name = ggml_name(type);
+    const at::Tensor part = reference.read(name),
+                     want = at::empty({part.numel() / ggml_block_bytes(type) * ggml_block(type)}, GetParam());
+    from_ggml(part.const_data_ptr<std::uint8_t>(), type, want);
+    add(int(type), part.view({-1}), want);
+  }
   const at::Tensor out = at::empty({first * q8_block}, at::TensorOptions().dtype(GetParam()).device(gpu));
   device.decode(device.table_of(runs), at::cat(bytes).to(gpu), out);
   EXPECT_TRUE(same_bits(out, at::cat(wanted)));

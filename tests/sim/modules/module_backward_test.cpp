@@ -1,4 +1,4 @@
-// Which gradients a backward leaves where: in the model, in tensors outside of it, and in parameter.grad().
+// Which gradients a backward leaves where: in the model, in tensors outside it, and in parameter.grad().
 #include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

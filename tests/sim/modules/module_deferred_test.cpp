@@ -203,9 +203,9 @@ TEST(ModuleDeferred, RefusesWhatNeedsValues) {
                   return net;
                 });
               }),
-              ::testing::AllOf(HasSubstr("inside of zero::deferred()"), HasSubstr("Tensors have no values there")));
+              ::testing::AllOf(HasSubstr("inside zero::deferred()"), HasSubstr("Tensors have no values there")));
   torch::nn::Linear late = deferred([] { return torch::nn::Linear(2, 2); });
-  const auto refusal = HasSubstr("convert and initialise inside of the zero::deferred() that builds it");
+  const auto refusal = HasSubstr("convert and initialise inside the zero::deferred() that builds it");
   EXPECT_THAT(message_of<InputError>([&] { late->to(torch::kDouble); }), refusal);
   EXPECT_THAT(message_of<InputError>([&] { torch::nn::init::zeros_(late->weight); }), refusal);
   EXPECT_THAT(message_of<InputError>([&] { late->forward(torch::ones({1, 2})); }), refusal);
@@ -214,13 +214,13 @@ TEST(ModuleDeferred, RefusesWhatNeedsValues) {
       message_of<InputError>([&] {
         on_ranks(2, [&](const World& world) { Sharded<torch::nn::Sequential>(partly, world).optimizer(SgdOptions()); });
       }),
-      HasSubstr("build the whole module inside of zero::deferred()"));
+      HasSubstr("build the whole module inside zero::deferred()"));
 }
 
 // A second one has a tape of its own, which the module's values do not follow from.
 TEST(ModuleDeferred, IsBuiltAndInitialisedInOne) {
   const torch::nn::Linear net = deferred([] { return torch::nn::Linear(2, 2); });
-  const auto refusal = HasSubstr("build and initialise a module inside of one zero::deferred()");
+  const auto refusal = HasSubstr("build and initialise a module inside one zero::deferred()");
   EXPECT_THAT(message_of<InputError>([&] { deferred([&] { torch::nn::init::zeros_(net->weight); }); }), refusal);
   EXPECT_THAT(message_of<InputError>([&] {
                 (void)deferred([&] {

@@ -263,7 +263,7 @@ TEST(Misuse, ModuleOnAnotherDevice) {
         });
       },
       ::testing::ThrowsMessage<InputError>(::testing::HasSubstr(
-          "parameter weight is on Meta and has no values: build the module inside of zero::deferred()")));
+          "parameter weight is on Meta and has no values: build the module inside zero::deferred()")));
 }
 
 TEST(Misuse, AnOperationOverMoreUnitsThanMayBeOpen) {

@@ -142,7 +142,7 @@ TEST_P(ModuleSteps, WorkOfTheMainProcessMayNotUseTheModel) {
     at::Tensor loss;
     const auto expect_refused = [&](const std::function<void()>& use) {
       EXPECT_THAT(message_of<InputError>([&] { model.world().on_main(use); }),
-                  ::testing::HasSubstr("inside of work that one rank does"));
+                  ::testing::HasSubstr("inside work that one rank does"));
     };
     const auto expect_use_refused = [&] {
       expect_refused([&] { model(input()); });

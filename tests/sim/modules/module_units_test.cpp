@@ -87,7 +87,7 @@ TEST(ModuleUnits, AChildThatIsMostlyAListIsPartedIntoItsElements) {
               ElementsAre("embedding", "encoder.layers.0", "encoder.layers.1", "encoder.norm", "head"));
   EXPECT_THAT(units_of(*Around(), {}), ElementsAre("the module itself", "inner.embedding", "inner.encoder.layers.0",
                                                    "inner.encoder.layers.1", "inner.encoder.norm", "inner.head"));
-  // Elements of lists stay whole, with the lists inside of them.
+  // Elements of lists stay whole, with the lists inside them.
   const torch::nn::Sequential blocks(Pair{}, Pair{});
   EXPECT_THAT(units_of(*blocks, {}), ElementsAre("0", "1"));
 }

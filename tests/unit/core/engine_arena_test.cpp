@@ -66,7 +66,7 @@ class Recorder final : public Communicator, private CollectiveMemory {
 struct Case {
   int stage;
   bool overlap, bf16, halves;
-  bool nf4 = false;  // all but the last unit frozen, blocks quantised
+  bool nf4 = false;  // all but the last unit frozen, blocks quantized
 };
 
 class EngineArena : public ::testing::TestWithParam<Case> {};

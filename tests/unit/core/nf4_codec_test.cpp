@@ -1,4 +1,4 @@
-// A quantised group: what it decodes to does not depend on the shards, norms stay exact, and it is small.
+// A quantized group: what it decodes to does not depend on the shards, norms stay exact, and it is small.
 #include <gtest/gtest.h>
 
 #include "tests/unit/core/encoded_layout.h"

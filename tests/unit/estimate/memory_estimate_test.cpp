@@ -63,6 +63,16 @@ TEST(MemoryEstimate, LetsPassWhatFits) {
   EXPECT_GT(estimate.node_peak, 16 * gib);
 }
 
+TEST(MemoryEstimate, SaysWhichStagesTheOtherSettingsRuleOut) {
+  const std::string pipeline = "global_batch_size = 4\n[zero]\nstage = 1\n[parallel]\npipeline = 2\n";
+  EXPECT_THAT(judge(config_of(pipeline), budget_of(24 * gib)).stages,
+              ::testing::ContainsRegex("2 .* yes\n.*3 .* yes\n"));
+  const Config four = config_of(pipeline);
+  const MemoryEstimate estimate =
+      estimate_memory(four, BatchArithmetic::of(four, 4), make_model(model_config_of(four)), budget_of(24 * gib));
+  EXPECT_THAT(estimate.stages, ::testing::ContainsRegex("3 .*   -\n  -: the other settings rule this stage out"));
+}
+
 TEST(MemoryEstimate, NamesTheDiskWhereMemoryIsShort) {
   EXPECT_EQ(judge(config_of(), budget_of(9 * gib)).nearest,
             "--set offload.optimizer=nvme --set offload.nvme_dir=out-offload");

@@ -306,7 +306,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class QuantizedBase : public MeasuredPeak {};
 
-// Shards and gathered bytes of a quantised base, to the byte, and what loading adds.
+// Shards and gathered bytes of a quantized base, to the byte, and what loading adds.
 TEST_P(QuantizedBase, TakesWhatWasPlanned) {
   const FrozenFormat formats[] = {FrozenFormat::in_nf4(false), FrozenFormat::in_nf4(true), FrozenFormat::in_8_bits()};
   for (int f = 0; f < 3; ++f) {

@@ -37,8 +37,8 @@ TEST(World, IsOneInAProgram) {
 TEST(World, MainWorkThatCallsTheOthersIsRefused) {
   on_worlds(3, [](const World& world) {
     const auto refusal = ::testing::AllOf(::testing::HasSubstr("all_reduce of 2 float"),
-                                          ::testing::HasSubstr("inside of work that one rank does"),
-                                          ::testing::HasSubstr("outside of that work, on all ranks"));
+                                          ::testing::HasSubstr("inside work that one rank does"),
+                                          ::testing::HasSubstr("outside that work, on all ranks"));
     const auto sum = [&] { world.sum(at::ones({2})); };
     EXPECT_THAT(message_of<InputError>([&] { world.on_main(sum); }), refusal);
     EXPECT_THAT(message_of<InputError>([&] { world.main_first(sum); }), refusal);

@@ -205,13 +205,22 @@ TEST_F(BrokenGguf, IsRefusedWhereverItIsCutShort) {
 }
 
 TEST_F(BrokenGguf, NamesTheTypeThatIsNotRead) {
-  EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 12)), ::testing::AllOf(HasSubstr("attn_v"), HasSubstr("Q4_K")));
+  EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 19)),
+              ::testing::AllOf(HasSubstr("attn_v"), HasSubstr("IQ1_S"), HasSubstr("Q4_K, Q5_K")));
   EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 77)), HasSubstr("type 77"));
   std::string other = content_;
   other[4] = 1;
   EXPECT_THAT(refusal_of(other), HasSubstr("version 1"));
   other.replace(4, 4, std::string("\0\0\0\3", 4));
   EXPECT_THAT(refusal_of(other), HasSubstr("big-endian"));
+}
+
+// A file of a type has the sizes and offsets of its blocks.
+TEST_F(BrokenGguf, TypesWithOtherSizesAreRefused) {
+  for (const GgmlType type : ggml_types()) {
+    const std::string changed = retyped("blk.1.attn_v.weight", std::uint32_t(type));
+    EXPECT_EQ(refusal_of(changed).empty(), changed == content_) << ggml_name(type);
+  }
 }
 
 TEST_F(BrokenGguf, MutatedAtRandomIsReadOrRefused) {

@@ -47,7 +47,7 @@ struct GgufFile {
     data = (place_ + 31) / 32 * 32;
   }
 
-  /// The values of a tensor that is not quantised, in fp32.
+  /// The values of a tensor that is not quantized, in fp32.
   at::Tensor values(const std::string& name) const {
     const Tensor& tensor = tensors.at(name);
     const auto type = tensor.type == 0 ? at::kFloat : tensor.type == 1 ? at::kHalf : at::kBFloat16;

@@ -125,7 +125,7 @@ TEST(AnswerSpans, ComeOfGenerationBlocks) {
 TEST(AnswerSpans, AreRefusedWhereABlockIsCaptured) {
   const std::string captured =
       "{% for m in messages %}{% set text %}{% generation %}{{ m.content }}{% endgeneration %}{% endset %}<{{ m.role }}>{{ text }}{% endfor %}";
-  EXPECT_THAT(message_of<InputError>([&] { answers(captured, talk); }), HasSubstr("inside of a set, filter or macro"));
+  EXPECT_THAT(message_of<InputError>([&] { answers(captured, talk); }), HasSubstr("inside a set, filter or macro"));
   std::vector<Message> none = talk;
   for (Message& message : none) message.trained = false;
   EXPECT_THAT(answers(captured, none), ElementsAre());

@@ -44,7 +44,7 @@ TEST(Jinja, ReportsGenerationBlocksInCodePoints) {
       Template("é{% generation %}日本{% endgeneration %}x{% generation %}{% endgeneration %}").render(Json::object());
   EXPECT_EQ(rendered.text, "é日本x");
   EXPECT_EQ(rendered.generated, (std::vector<Rendered::Span>{{1, 3}, {4, 4}}));
-  // inside of a macro a block counts from what the template had written before, as transformers does
+  // inside a macro a block counts from what the template had written before, as transformers does
   const Rendered inner =
       Template("ab{% macro m() %}cd{% generation %}e{% endgeneration %}{% endmacro %}{{ m() }}").render(Json::object());
   EXPECT_EQ(inner.text, "abcde");

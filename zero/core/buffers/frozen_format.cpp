@@ -17,8 +17,8 @@ bool is_compute_type(GgmlType type, at::ScalarType compute) {
 
 [[noreturn]] void refuse_cut(const TensorSpec& tensor, std::int64_t block) {
   throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape),
-                        ": [parallel] tensor = ", tensor.cut->place.ranks, " cuts it inside of a quantised block of ",
-                        block, " numbers: use fewer ranks along the tensor axis, or a base that is not quantised"));
+                        ": [parallel] tensor = ", tensor.cut->place.ranks, " cuts it inside a quantized block of ",
+                        block, " numbers: use fewer ranks along the tensor axis, or a base that is not quantized"));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void FrozenFormat::check_cuts(const std::vector<std::vector<TensorSpec>>& tensor
       if (!is_cut_between(tensor, nf4_block)) refuse_cut(tensor, nf4_block);
       if (quantized_scales)
         throw InputError(text("lora.double_quantization: the scales of ", tensor.name,
-                              " are quantised in groups over the whole tensor, and [parallel] tensor = ",
+                              " are quantized in groups over the whole tensor, and [parallel] tensor = ",
                               tensor.cut->place.ranks, " gives each rank a slice: leave one of the two out"));
     }
 }
@@ -59,7 +59,11 @@ bool FrozenFormat::changes(const std::vector<std::vector<TensorSpec>>& tensors, 
          });
 }
 
-std::int64_t FrozenFormat::alignment() const { return nf4 ? nf4_block : q8_block; }
+std::int64_t FrozenFormat::alignment(const std::vector<std::vector<TensorSpec>>& tensors,
+                                     at::ScalarType compute) const {
+  if (nf4) return nf4_block;
+  return largest_block(tensors, [&](const TensorSpec& tensor) { return type_of(tensor, compute); });
+}
 
 std::shared_ptr<const WireFormat> FrozenFormat::make(const FlatLayout& layout, int shards, at::ScalarType compute,
                                                      at::Device device) const {

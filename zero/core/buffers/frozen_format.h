@@ -21,10 +21,10 @@ struct FrozenFormat {
   std::optional<GgmlType> type_of(const TensorSpec& tensor, at::ScalarType compute) const;
   /// Returns true if any tensor of a group is in NF4 or in a ggml type.
   bool changes(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const;
-  /// Throws InputError for slices whose quantised values would differ from those of their full tensors.
+  /// Throws InputError for slices whose quantized values would differ from those of their full tensors.
   void check_cuts(const std::vector<std::vector<TensorSpec>>& tensors) const;
-  /// The alignment of the flat vector, in elements.
-  std::int64_t alignment() const;
+  /// The alignment of the flat vector of these tensors, in elements.
+  std::int64_t alignment(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const;
   std::shared_ptr<const WireFormat> make(const FlatLayout& layout, int shards, at::ScalarType compute,
                                          at::Device device) const;
 };

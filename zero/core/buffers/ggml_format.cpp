@@ -26,17 +26,31 @@ bool has_whole_blocks(const TensorSpec& tensor, GgmlType type) {
   return tensor.shape.size() >= 2 && tensor.shape.back() % block == 0 && is_cut_between(tensor, block);
 }
 
+std::int64_t largest_block(const std::vector<std::vector<TensorSpec>>& tensors, const GgmlTypeOf& type_of) {
+  std::int64_t largest = q8_block;
+  for (const auto& parts : tensors)
+    for (const TensorSpec& tensor : parts)
+      if (const auto type = type_of(tensor)) largest = std::max(largest, ggml_block(*type));
+  return largest;
+}
+
 GgmlFormat::GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& held_in, at::ScalarType compute,
                        at::Device device)
     : compute_(compute), shard_numel_(layout.numel() / shards) {
-  ZERO_CHECK(shard_numel_ % q8_block == 0, "shards are whole blocks");
-  const BlockKinds kinds(layout, q8_block, [&](const TensorSpec& tensor) { return kind_of(held_in(tensor)); });
-  const std::int64_t per_shard = shard_numel_ / q8_block;
+  for (const FlatTensor& tensor : layout.tensors()) {
+    const auto type = held_in(tensor.spec);
+    if (!type) continue;
+    ZERO_CHECK(tensor.offset % ggml_block(*type) == 0, tensor.spec.name + " begins with a whole block");
+    block_ = std::max(block_, ggml_block(*type));
+  }
+  ZERO_CHECK(shard_numel_ % block_ == 0, "shards are whole blocks");
+  const BlockKinds kinds(layout, block_, [&](const TensorSpec& tensor) { return kind_of(held_in(tensor)); });
+  const std::int64_t per_shard = shard_numel_ / block_;
   for (int s = 0; s < shards; ++s) {
     std::vector<Run> runs;
     std::int64_t place = 0;
     for (const BlockRange& range : kinds.within(s * per_shard, (s + 1) * per_shard)) {
-      runs.push_back({range.begin * q8_block, (range.end - range.begin) * q8_block, type_of(range.kind), place});
+      runs.push_back({range.begin * block_, (range.end - range.begin) * block_, type_of(range.kind), place});
       place += (bytes_of(runs.back(), runs.back().numel) + byte_alignment - 1) / byte_alignment * byte_alignment;
     }
     shard_bytes_ = std::max(shard_bytes_, place);

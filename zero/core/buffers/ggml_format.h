@@ -19,10 +19,14 @@ using GgmlTypeOf = std::function<std::optional<GgmlType>(const TensorSpec&)>;
 /// Returns true if the rows of a matrix, or of a slice of a matrix, are whole blocks of the type.
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
 
+/// Returns the elements of the largest block among the tensors' types, at least q8_block.
+std::int64_t largest_block(const std::vector<std::vector<TensorSpec>>& tensors, const GgmlTypeOf& type_of);
+
 class GgmlFormat final : public WireFormat {
  public:
-  /// The layout's alignment must be a multiple of q8_block. `shards`: the layout's number, or 1 if every rank holds the
-  /// full vector. `type_of` must return only types that satisfy has_whole_blocks(). `device`: where values are decoded.
+  /// The layout's alignment must be a multiple of largest_block(). `shards`: the layout's number, or 1 if every rank
+  /// holds the full vector. `type_of` must return only types that satisfy has_whole_blocks(). `device`: where values
+  /// are decoded.
   GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& type_of, at::ScalarType compute,
              at::Device device = at::kCPU);
 
@@ -44,6 +48,7 @@ class GgmlFormat final : public WireFormat {
   std::int64_t bytes_of(const Run& run, std::int64_t numel) const;
 
   at::ScalarType compute_;
+  std::int64_t block_ = q8_block;  // elements of the largest block
   std::int64_t shard_numel_ = 0, shard_bytes_ = 0;
   std::vector<std::vector<Run>> shards_;
   std::unique_ptr<DeviceGgml> device_;  // null: the host decodes

@@ -27,7 +27,7 @@ std::int64_t end_block(const FlatTensor& tensor) {
   return rounded_up(tensor.offset + tensor.spec.numel(), nf4_block) / nf4_block;
 }
 
-/// A run of quantised blocks in memory.
+/// A run of quantized blocks in memory.
 struct RunBytes {
   RunBytes(std::uint8_t* start, std::int64_t blocks, std::size_t groups)
       : codes(start),
@@ -109,7 +109,7 @@ std::int64_t Nf4Codec::bytes_of(const Run& run) const {
 void Nf4Codec::encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
                       const at::Tensor& largest) const {
   ZERO_CHECK(begin % nf4_block == 0 && values.numel() % nf4_block == 0, "only whole blocks are encoded");
-  ZERO_CHECK(largest.defined() == format_.quantize_scales, "largest values are handed out where scales are quantised");
+  ZERO_CHECK(largest.defined() == format_.quantize_scales, "largest values are handed out where scales are quantized");
   float* first = largest.defined() ? largest.data_ptr<float>() + begin / nf4_block : nullptr;
   for (const Run& run : shards_.at(shard)) encode_run(run, shard * shard_numel_ + begin, values, bytes, first);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// Nf4Codec: the layout of a quantised group's frozen weights in memory and on the wire (QLoRA). The flat vector is
+// Nf4Codec: the layout of a quantized group's frozen weights in memory and on the wire (QLoRA). The flat vector is
 // divided into the layout's shards. A shard holds matrices as NF4 blocks and all other weights in the compute type. All
 // shards have the same length in bytes, so they are gathered like plain shards, at about a quarter of the size.
 //
-// Quantised scales (double quantisation) follow bitsandbytes. Groups of 256 blocks count from the start of each tensor,
+// Quantized scales (double quantisation) follow bitsandbytes. Groups of 256 blocks count from the start of each tensor,
 // and the mean is taken over the whole tensor. The values therefore do not depend on the number of ranks. Every shard
 // with a part of a group holds the group's header next to the codes of the scales.
 #include <ATen/core/Tensor.h>
@@ -34,7 +34,7 @@ class Nf4Codec {
   bool quantizes_scales() const { return format_.quantize_scales; }
 
   /// Encodes elements [begin, begin + values.numel()) of a shard into the shard's bytes. `values` is fp32; begin and
-  /// count are multiples of nf4_block. With quantised scales the blocks' largest values are written to `largest`
+  /// count are multiples of nf4_block. With quantized scales the blocks' largest values are written to `largest`
   /// ([blocks of a shard], fp32), and encode_all_scales() must follow. All tensors are on one device: the host or the
   /// codec's.
   void encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
@@ -57,10 +57,10 @@ class Nf4Codec {
     std::int64_t begin = 0;  // element in the flat vector
     std::int64_t blocks = 0;
     bool quantized = false;
-    // First byte in the shard. A plain run stores its elements from here. A quantised run stores codes, then either the
+    // First byte in the shard. A plain run stores its elements from here. A quantized run stores codes, then either the
     // blocks' largest values, or headers and codes of the scales.
     std::int64_t place = 0;
-    std::vector<ScaleGroup> groups;  // of quantised scales
+    std::vector<ScaleGroup> groups;  // of quantized scales
   };
   std::int64_t bytes_of(const Run& run) const;
   void find_scaled_tensors(const FlatLayout& layout);

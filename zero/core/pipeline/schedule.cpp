@@ -172,7 +172,7 @@ PipelineSchedule make_schedule(ScheduleKind kind, const std::vector<UnitRun>& ru
   if (kind == ScheduleKind::interleaved) {
     if (tied)
       throw InputError(
-          "\"interleaved\" does not take tied embeddings, whose two units lie on the first stage: use \"1f1b\"");
+          "\"interleaved\" does not support tied embeddings, because both units are on the first stage: use \"1f1b\"");
     if (micro_batches % stages == 0) return interleave(count, stages, micro_batches);
   }
   if (kind == ScheduleKind::gpipe) return in_turns(runs, costs, stages, micro_batches, {});

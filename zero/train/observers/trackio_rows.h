@@ -8,7 +8,7 @@
 
 namespace zero {
 
-/// Runs after MetricsRecords, because steps that earlier starts of the program failed to write come from metrics.jsonl.
+/// Runs after MetricsRecords: it copies from metrics.jsonl the steps that an earlier start failed to write here.
 class TrackioRows final : public StepObserver {
  public:
   /// Writes only on the rank with records, and only if metrics.trackio names a project. Throws Error as TrackioDatabase

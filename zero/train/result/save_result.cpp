@@ -24,28 +24,34 @@ void attempt(const std::function<void()>& work) {
 
 }  // namespace
 
-std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
-                        const RunPosition& position) {
-  const std::string what = run.lora ? "adapter" : "model", folder = config.job.output_dir + "/" + what;
+std::optional<std::string> write_result(Engine& engine, const RunModel& run, const Config& config,
+                                        const std::string& folder) {
   std::optional<ResultFolder> result;  // rank 0's
   on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
   const std::optional<std::string> failure = agreed_failure_of([&] {
+    HfWriteOptions options;
+    all_or_none(engine.host(), [&] { options = write_options_of(config); });  // reads files of the base
     if (run.lora) {
-      save_adapter(engine, run, folder, base_name_of(config), tokenizer_source_of(config));
+      save_adapter(engine, run, folder, base_name_of(config), options.tokenizer);
     } else {
-      save_model(engine, run.model, folder, write_options_of(config));
+      save_model(engine, run.model, folder, options);
     }
   });
-  if (failure) {
-    result.reset();  // frees disk space
-    throw Error(text("the ", what, " could not be written: ", *failure, ". ",
-                     checkpoints.remedy(checkpoints.save_anywhere(position))));
-  }
+  if (failure) return failure;  // `result` frees disk space
   if (result)
     attempt([&] {
       result->mark();  // marking may have failed before the files were written
       result->finish();
     });
+  return std::nullopt;
+}
+
+std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
+                        const RunPosition& position) {
+  const std::string what = run.lora ? "adapter" : "model", folder = config.job.output_dir + "/" + what;
+  if (const auto failure = write_result(engine, run, config, folder))
+    throw Error(text("the ", what, " could not be written: ", *failure, ". ",
+                     checkpoints.remedy(checkpoints.save_anywhere(position))));
   return folder;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The result of a run: model/ or adapter/ in its output directory.
+#include <optional>
 #include <string>
 
 #include "zero/config/config.h"
@@ -8,6 +9,10 @@
 #include "zero/train/checkpoints.h"
 
 namespace zero {
+
+/// Writes the model or the adapter to `folder`. Returns the reason if that fails, on all ranks. Collective.
+std::optional<std::string> write_result(Engine& engine, const RunModel& run, const Config& config,
+                                        const std::string& folder);
 
 /// Writes the result and returns its folder. If that fails on rank 0, the trained states are saved in a checkpoint
 /// wherever there is space. The Error then names the reason, the place of the states, and how to make the result from

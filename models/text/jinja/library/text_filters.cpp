@@ -260,7 +260,7 @@ Value xml_attributes(Runtime& runtime, const Value& subject, const Arguments& ar
 
 Value file_size(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   const Given given("filesizeformat", arguments, {"binary"});
-  if (!subject.is_number()) refuse("filesizeformat of what is no number is not done here");
+  if (!subject.is_number()) refuse("filesizeformat accepts only numbers");
   const bool binary_units = given.flag(0, false);
   const double base = binary_units ? 1024 : 1000, bytes = subject.real();
   if (bytes == 1) return make_string(runtime.budget, "1 Byte");

@@ -1,0 +1,82 @@
+#include "zero/programs/measured_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "zero/output/run_header.h"
+#include "zero/report/metrics_table.h"
+
+namespace zero {
+namespace {
+
+/// Seconds of each step whose preceding step has a line too.
+std::vector<double> step_seconds(const MetricsTable& table) {
+  std::vector<double> all;
+  const MetricsSeries *ends = table.find("seconds"), *validations = table.find("validation_loss");
+  const auto validated = [&](std::uint32_t row) {
+    return validations && std::binary_search(validations->rows.begin(), validations->rows.end(), row);
+  };
+  for (std::size_t i = 1; ends && i < ends->rows.size(); ++i) {
+    if (validated(ends->rows[i])) continue;
+    const std::int64_t steps = table.steps[ends->rows[i]] - table.steps[ends->rows[i - 1]];
+    const double seconds = (ends->values[i] - ends->values[i - 1]) / double(steps);
+    if (std::isfinite(seconds)) all.push_back(seconds);
+  }
+  return all;
+}
+
+std::string error_of(double predicted, double measured) {
+  const double percent = 100 * (predicted / measured - 1);
+  return text(percent < 0 ? "-" : "+", std::round(std::abs(percent) * 10) / 10, " %");
+}
+
+double three_digits(double seconds) {
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 2);
+  return std::round(seconds / unit) * unit;
+}
+
+}  // namespace
+
+bool is_run_folder(const std::string& path) {
+  return is_folder(path) && is_there(path + "/config.toml") && is_there(path + "/metrics.jsonl");
+}
+
+MeasuredRun measured_run(const std::string& folder) {
+  MeasuredRun run;
+  run.config = (std::filesystem::path(folder) / "config.toml").string();
+  std::ifstream file(run.config);
+  run.ranks = run_header_of(std::string(std::istreambuf_iterator<char>(file), {})).ranks;
+  const MetricsTable table = read_metrics(folder + "/metrics.jsonl");
+  std::vector<double> seconds = step_seconds(table);
+  if (seconds.size() < 2)
+    throw InputError(text(folder, "/metrics.jsonl: has ", seconds.size(),
+                          " timed steps without a validation, and a comparison needs two: train more steps"));
+  run.steps = std::int64_t(seconds.size());
+  std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
+  run.seconds = seconds[seconds.size() / 2];
+  if (const MetricsSeries* peaks = table.find("peak_bytes"))
+    for (const double peak : peaks->values)
+      if (std::isfinite(peak)) run.peak_bytes = std::max(run.peak_bytes, std::int64_t(peak));
+  return run;
+}
+
+std::string comparison_text(const MeasuredRun& run, const PlannedLayout& planned) {
+  const double seconds = planned.time.seconds();
+  std::string lines = text("step: predicted ", three_digits(seconds), " s, measured ", three_digits(run.seconds),
+                           " s (median of ", run.steps, "), error ", error_of(seconds, run.seconds), "\n");
+  const std::int64_t bytes = planned.memory.plan.training_peak();
+  if (run.peak_bytes > 0)
+    lines += text("tensors of the fullest rank: predicted ", bytes_text(bytes), ", measured ",
+                  bytes_text(run.peak_bytes), ", error ", error_of(double(bytes), double(run.peak_bytes)), "\n");
+  return lines;
+}
+
+}  // namespace zero

@@ -1,0 +1,27 @@
+#pragma once
+// MeasuredRun: the step time and the memory of a run, from its output directory, for comparison with a plan.
+#include <cstdint>
+#include <string>
+
+#include "zero/plan/layout_search.h"
+
+namespace zero {
+
+struct MeasuredRun {
+  std::string config;           // path of the run's config.toml
+  int ranks = 0;                // 0: unknown
+  std::int64_t steps = 0;       // timed steps
+  double seconds = 0;           // median of the timed steps, of all starts; a validated step is not timed
+  std::int64_t peak_bytes = 0;  // the largest peak of a rank, as its memory tracker counts
+};
+
+/// Returns true for the output directory of a run: it holds config.toml and metrics.jsonl.
+bool is_run_folder(const std::string& path);
+
+/// Reads a run. Throws InputError if it has fewer than two timed steps.
+MeasuredRun measured_run(const std::string& folder);
+
+/// Returns two lines: step time and memory, measured and predicted, with the error of the prediction.
+std::string comparison_text(const MeasuredRun& run, const PlannedLayout& planned);
+
+}  // namespace zero

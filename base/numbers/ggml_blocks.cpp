@@ -1,8 +1,10 @@
 #include "base/numbers/ggml_blocks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/numbers/ggml_codes.h"
@@ -45,22 +47,48 @@ void encode_q4(const float* x, std::uint8_t* out) {
   for (int i = 0; i < 16; ++i) out[2 + i] = static_cast<std::uint8_t>(code(x[i]) | code(x[16 + i]) << 4);
 }
 
+// The usual types of frozen bases, in one loop each: about twice as fast as decode().
+template <class T>
+void decode_q8(const std::uint8_t* block, T* out) {
+  const float scale = ggml::half_at(block);
+  for (int i = 0; i < 32; ++i) out[i] = rounded<T>(static_cast<float>(static_cast<std::int8_t>(block[2 + i])) * scale);
+}
+
+template <class T>
+void decode_q4(const std::uint8_t* block, T* out) {
+  const float scale = ggml::half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    out[i] = rounded<T>(static_cast<float>((block[2 + i] & 15) - 8) * scale);
+    out[16 + i] = rounded<T>(static_cast<float>((block[2 + i] >> 4) - 8) * scale);
+  }
+}
+
+// The compiler vectorises each of these loops.
 template <class Type, class T>
 void decode(const std::uint8_t* block, T* out) {
-  for (int g = 0; g < Type::values / Type::group; ++g) {
-    const ggml::Scale of = Type::scale_of(block, g);
-    for (int i = 0; i < Type::group; ++i)
-      out[g * Type::group + i] = rounded<T>(of.scale * static_cast<float>(Type::code(block, g, i)) - of.offset);
+  constexpr bool is_fp32 = std::is_same_v<T, float>;
+  std::array<float, is_fp32 ? 0 : Type::values> unrounded;
+  float* values = nullptr;
+  if constexpr (is_fp32)
+    values = out;
+  else
+    values = unrounded.data();
+  for (int p = 0; p < Type::values / ggml::piece; ++p) {
+    const ggml::Scale of = Type::scale_of(block, p);
+    for (int i = 0; i < ggml::piece; ++i)
+      values[p * ggml::piece + i] = of.scale * static_cast<float>(Type::code(block, p, i)) - of.offset;
   }
+  if constexpr (!is_fp32)
+    for (int i = 0; i < Type::values; ++i) out[i] = rounded<T>(values[i]);
 }
 
 template <class T>
 auto decoder_of(GgmlType type) -> void (*)(const std::uint8_t*, T*) {
   switch (type) {
     case GgmlType::q8_0:
-      return decode<ggml::Q8_0, T>;
+      return decode_q8<T>;
     case GgmlType::q4_0:
-      return decode<ggml::Q4_0, T>;
+      return decode_q4<T>;
     case GgmlType::q4_1:
       return decode<ggml::Q4_1, T>;
     case GgmlType::q5_0:

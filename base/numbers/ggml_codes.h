@@ -1,10 +1,10 @@
 #pragma once
 // The block types of ggml, one struct each, for the CPU and for GPU kernels. A block divides into pieces of 16 values.
 // Value i of piece p is scale * code(p, i) - offset, computed in fp32. The product is exact in fp32, so a fused
-// multiply-add gives the same bits. Source of the layouts: ggml-common.h and ggml-quants.c of llama.cpp.
+// multiply-add gives the same bits. nvcc compiles this header as C++17. Source of the layouts: ggml-common.h and
+// ggml-quants.c of llama.cpp.
 #include <cstdint>
-
-#include "base/numbers/half.h"
+#include <limits>
 
 namespace zero::ggml {
 
@@ -14,9 +14,15 @@ struct Scale {
   float scale = 0, offset = 0;
 };
 
-/// An fp16 number. Byte by byte, because GPU kernels read blocks at odd addresses.
+/// An fp16 number. Byte by byte, because GPU kernels read blocks at odd addresses. All products are exact.
 constexpr float half_at(const std::uint8_t* from) {
-  return to_float(Fp16{static_cast<std::uint16_t>(from[0] | from[1] << 8)});
+  const int bits = from[0] | from[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float size = exponent == 0 ? static_cast<float>(fraction) * 0x1p-24f
+                     : exponent < 31
+                         ? static_cast<float>(1024 + fraction) * (static_cast<float>(1 << exponent) * 0x1p-25f)
+                     : fraction == 0 ? std::numeric_limits<float>::infinity()
+                                     : std::numeric_limits<float>::quiet_NaN();
+  return bits & 0x8000 ? -size : size;
 }
 
 /// Bit n of 32 little-endian bits.

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import test_records
 from checks import arguments, mount_apart, run_checks
@@ -29,26 +28,16 @@ def mount(path, size):
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], check=True)
 
 
-def open_in_time(path, seconds=10):
-    """A disk in memory may lack room for a new file for a moment, although it says that it has room."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return open(path, "wb")
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.001)
-
-
 def fill(path, left):
-    """Takes what the disk has free but for `left` bytes, as far as its pages allow."""
+    """Takes what the disk has free but for `left` bytes, as far as its pages allow. The run may take some of it meanwhile."""
     space = os.statvfs(path)
-    with open_in_time(os.path.join(path, "filler")) as file:
-        try:
-            file.write(b"x" * max(0, space.f_bavail * space.f_bsize - left))
-        except OSError:
-            pass
+    missing = max(0, space.f_bavail * space.f_bsize - left)
+    with open(os.path.join(path, "filler"), "wb", buffering=0) as file:  # a buffer would be written again, and fail, when it is closed
+        while missing > 0:
+            try:
+                missing -= file.write(b"x" * missing)
+            except OSError:
+                return
 
 
 class Disk:
@@ -291,7 +280,7 @@ static void wait_for(int file) {
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   ssize_t length = readlink(link, name, sizeof name);
-  if (rank && !strcmp(rank, "0") && length > 8 && !memcmp(name + length - 8, "slow.txt", 8)) sleep(3);
+  if (rank && !strcmp(rank, "0") && length > 8 && !memcmp(name + length - 8, "slow.txt", 8)) usleep(2500000);
 }
 typedef ssize_t (*reader)(int, void*, size_t, off_t);
 ssize_t pread(int file, void* to, size_t bytes, off_t at) { wait_for(file); return ((reader)dlsym(RTLD_NEXT, "pread"))(file, to, bytes, at); }
@@ -317,7 +306,7 @@ def check_has_a_slow_disk(place, disk):
     """fsync takes far longer than ranks wait for each other."""
     source, library = place.path("slow_sync.c"), place.path("slow_sync.so")
     with open(source, "w") as file:
-        file.write("#include <unistd.h>\nint fsync(int file) { (void)file; sleep(3); return 0; }\n")
+        file.write("#include <unistd.h>\nint fsync(int file) { (void)file; usleep(2500000); return 0; }\n")
     if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source]).returncode != 0:
         raise AssertionError("cc could not build a library")
     os.environ["LD_PRELOAD"] = library

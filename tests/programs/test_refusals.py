@@ -120,7 +120,7 @@ CASES = [
     ("dump_into_nowhere", None, ["metrics.dump_first_step=none/a.safetensors"], ["none is no directory"]),
     ("trace_backwards", None, ["metrics.trace_steps=[12, 10]"], ["--set metrics.trace_steps=[12, 10]", "the first of them not after the second"]),
     ("trace_of_half_a_step", None, ["metrics.trace_steps=[1, 2.5]"], ["--set metrics.trace_steps=[1, 2.5]", "two steps, from 1"]),
-    ("samples_without_validation", prompt_file, ["metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "needs [data] validation and [training] validation_interval"]),
+    ("samples_without_validation", prompt_file, ["metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "needs [data] validation or validation_fraction, and [training] validation_interval"]),
     ("samples_from_nowhere", None, [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "does not exist"]),
     ("samples_without_a_tokenizer", prompt_file, [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt: needs a tokenizer", "data.tokenizer"]),
     ("samples_of_a_pipeline", prompt_file, [*VALIDATED, "metrics.samples=p.txt", "parallel.pipeline=2"], ["--set metrics.samples=p.txt", "pipeline = 2", "zero_generate"]),

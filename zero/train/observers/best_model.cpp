@@ -92,7 +92,8 @@ void BestModel::end_run() {
     log_info("the validation loss has not fallen in ", lowest_.since, " validations: the run ends after step ",
              parts_.loop.steps_done(), lowest_.step > 0 ? text(", its lowest is that of step ", lowest_.step) : "");
   parts_.loop.end_here();
-  if (parts_.loop.steps_done() > 0 && parts_.config.checkpoint.is_regular() && parts_.saving.newest() < parts_.loop.steps_done())
+  if (parts_.loop.steps_done() > 0 && parts_.config.checkpoint.is_regular() &&
+      parts_.saving.newest() < parts_.loop.steps_done())
     parts_.saving.save_to_the_end(std::chrono::steady_clock::now());
 }
 

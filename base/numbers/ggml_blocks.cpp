@@ -84,31 +84,13 @@ void decode(const std::uint8_t* block, T* out) {
 
 template <class T>
 auto decoder_of(GgmlType type) -> void (*)(const std::uint8_t*, T*) {
+  if (type == GgmlType::q8_0) return decode_q8<T>;
+  if (type == GgmlType::q4_0) return decode_q4<T>;
   switch (type) {
-    case GgmlType::q8_0:
-      return decode_q8<T>;
-    case GgmlType::q4_0:
-      return decode_q4<T>;
-    case GgmlType::q4_1:
-      return decode<ggml::Q4_1, T>;
-    case GgmlType::q5_0:
-      return decode<ggml::Q5_0, T>;
-    case GgmlType::q5_1:
-      return decode<ggml::Q5_1, T>;
-    case GgmlType::q2_k:
-      return decode<ggml::Q2_K, T>;
-    case GgmlType::q3_k:
-      return decode<ggml::Q3_K, T>;
-    case GgmlType::q4_k:
-      return decode<ggml::Q4_K, T>;
-    case GgmlType::q5_k:
-      return decode<ggml::Q5_K, T>;
-    case GgmlType::q6_k:
-      return decode<ggml::Q6_K, T>;
-    case GgmlType::iq4_nl:
-      return decode<ggml::IQ4_NL, T>;
-    case GgmlType::iq4_xs:
-      return decode<ggml::IQ4_XS, T>;
+#define BLOCK_TYPE(type, Layout) \
+  case GgmlType::type:           \
+    return decode<ggml::Layout, T>;
+#include "base/numbers/ggml_block_types.inl"
     default:
       throw InternalError("this type has no blocks");
   }

@@ -12,26 +12,13 @@ struct Row {
   const char* name;
   std::int64_t block, bytes;
 };
-template <class Type>
-constexpr Row block_row(GgmlType type, const char* name) {
-  return {type, name, Type::values, Type::bytes};
-}
-
-constexpr Row rows[] = {{GgmlType::f32, "F32", 1, 4},
-                        {GgmlType::f16, "F16", 1, 2},
-                        {GgmlType::bf16, "BF16", 1, 2},
-                        block_row<ggml::Q8_0>(GgmlType::q8_0, "Q8_0"),
-                        block_row<ggml::Q4_0>(GgmlType::q4_0, "Q4_0"),
-                        block_row<ggml::Q4_1>(GgmlType::q4_1, "Q4_1"),
-                        block_row<ggml::Q5_0>(GgmlType::q5_0, "Q5_0"),
-                        block_row<ggml::Q5_1>(GgmlType::q5_1, "Q5_1"),
-                        block_row<ggml::Q2_K>(GgmlType::q2_k, "Q2_K"),
-                        block_row<ggml::Q3_K>(GgmlType::q3_k, "Q3_K"),
-                        block_row<ggml::Q4_K>(GgmlType::q4_k, "Q4_K"),
-                        block_row<ggml::Q5_K>(GgmlType::q5_k, "Q5_K"),
-                        block_row<ggml::Q6_K>(GgmlType::q6_k, "Q6_K"),
-                        block_row<ggml::IQ4_NL>(GgmlType::iq4_nl, "IQ4_NL"),
-                        block_row<ggml::IQ4_XS>(GgmlType::iq4_xs, "IQ4_XS")};
+constexpr Row rows[] = {
+    {GgmlType::f32, "F32", 1, 4},
+    {GgmlType::f16, "F16", 1, 2},
+    {GgmlType::bf16, "BF16", 1, 2},
+#define BLOCK_TYPE(type, Layout) {GgmlType::type, #Layout, ggml::Layout::values, ggml::Layout::bytes},
+#include "base/numbers/ggml_block_types.inl"
+};
 
 const Row& row_of(GgmlType type) {
   for (const Row& row : rows)

@@ -6,8 +6,8 @@
 namespace zero {
 
 /// On processors other than Intel's, measures oneDNN's error and selects oneDNN, for the CPU only, if its error is that
-/// of fp32. The choice depends on the processor and never on timing, so a run repeats bit for bit. Returns one sentence
-/// for the log. Also lets oneDNN cache 64 compiled products, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY is set. These
+/// of fp32. The processor alone decides, never a measured time, so a run repeats bit for bit. Returns a sentence for
+/// the log. Also lets oneDNN cache 64 compiled products, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY is set. These
 /// settings affect the whole process: call this once, at the start, before the first product.
 std::string choose_fast_matmul();
 

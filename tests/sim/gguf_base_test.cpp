@@ -41,6 +41,20 @@ FrozenFormat as_held(const std::string& path) {
   return format;
 }
 
+/// In fp64, where sums over ranks agree.
+void expect_the_same_on_any_ranks(RunOptions run) {
+  run.compute = run.master = at::kDouble;
+  const RunResult expected = run_training(run);
+  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
+    for (const bool keep : {false, true}) {
+      run.stage = stage;
+      run.ranks = ranks;
+      run.keep_frozen = keep;
+      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
+          << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
+    }
+}
+
 class GgufBase : public ::testing::TestWithParam<GgmlType> {};
 
 TEST_P(GgufBase, TrainsAsTheDecodedValuesDo) {
@@ -57,16 +71,7 @@ TEST_P(GgufBase, TrainsAsTheDecodedValuesDo) {
     again.frozen = FrozenFormat::in_8_bits();
     EXPECT_EQ(largest_difference(decoded, run_training(again)), 0) << "rounded to 8 bits again";
   }
-  run.compute = run.master = at::kDouble;  // where sums over ranks agree
-  const RunResult expected = run_training(run);
-  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
-    for (const bool keep : {false, true}) {
-      run.stage = stage;
-      run.ranks = ranks;
-      run.keep_frozen = keep;
-      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
-          << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
-    }
+  expect_the_same_on_any_ranks(run);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GgufBase,
@@ -80,16 +85,7 @@ TEST(GgufBaseOfTypes, TrainsAsTheDecodedValuesDo) {
   const RunResult decoded = run_training(run);
   run.frozen = as_held(run.base);
   EXPECT_EQ(largest_difference(decoded, run_training(run)), 0);
-  run.compute = run.master = at::kDouble;
-  const RunResult expected = run_training(run);
-  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
-    for (const bool keep : {false, true}) {
-      run.stage = stage;
-      run.ranks = ranks;
-      run.keep_frozen = keep;
-      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
-          << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
-    }
+  expect_the_same_on_any_ranks(run);
 }
 
 class GgufBaseOfFamily : public ::testing::TestWithParam<const char*> {};

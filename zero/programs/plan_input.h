@@ -20,8 +20,8 @@ struct PlanInput {
 
 bool is_preset(const std::string& name);
 
-/// Reads the configuration, or makes one for a model. Throws InputError for a missing or unknown model, and for options
-/// of models that are given with a configuration.
+/// Reads the configuration, or makes one for a model. Throws InputError if the model is missing or unknown. Also throws
+/// InputError if a configuration comes with options that only a model takes.
 Config config_of(const PlanInput& input, const MachineRequest& machine);
 
 }  // namespace zero

@@ -41,30 +41,10 @@ __device__ float value_at(int type, const std::uint8_t* start, std::int64_t elem
       return __half2float(reinterpret_cast<const __half*>(start)[element]);
     case GgmlType::bf16:
       return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(start)[element]);
-    case GgmlType::q8_0:
-      return decoded<ggml::Q8_0>(start, element);
-    case GgmlType::q4_0:
-      return decoded<ggml::Q4_0>(start, element);
-    case GgmlType::q4_1:
-      return decoded<ggml::Q4_1>(start, element);
-    case GgmlType::q5_0:
-      return decoded<ggml::Q5_0>(start, element);
-    case GgmlType::q5_1:
-      return decoded<ggml::Q5_1>(start, element);
-    case GgmlType::q2_k:
-      return decoded<ggml::Q2_K>(start, element);
-    case GgmlType::q3_k:
-      return decoded<ggml::Q3_K>(start, element);
-    case GgmlType::q4_k:
-      return decoded<ggml::Q4_K>(start, element);
-    case GgmlType::q5_k:
-      return decoded<ggml::Q5_K>(start, element);
-    case GgmlType::q6_k:
-      return decoded<ggml::Q6_K>(start, element);
-    case GgmlType::iq4_nl:
-      return decoded<ggml::IQ4_NL>(start, element);
-    case GgmlType::iq4_xs:
-      return decoded<ggml::IQ4_XS>(start, element);
+#define BLOCK_TYPE(type, Layout) \
+  case GgmlType::type:           \
+    return decoded<ggml::Layout>(start, element);
+#include "base/numbers/ggml_block_types.inl"
   }
   return 0;
 }

@@ -20,6 +20,13 @@ LossVerdict Loss::judge(const at::Tensor&, const Batch&) const {
   throw InternalError("the loss " + name() + " looks once and judges nothing");
 }
 
+void append_figures(std::vector<std::pair<std::string, double>>& metrics, const Loss& loss,
+                    const std::vector<std::pair<std::string, double>>& means, const std::string& prefix) {
+  LossMeans named(means.begin(), means.end());
+  if (!means.empty()) loss.conclude(named);
+  for (const auto& entry : means) metrics.emplace_back(prefix + entry.first, named.at(entry.first));
+}
+
 const Loss& loss_of(const ForwardContext& context) { return context.loss ? *context.loss : cross_entropy_loss(); }
 
 const at::Tensor& named_tensor(const Batch& batch, const std::string& name) {
@@ -27,6 +34,8 @@ const at::Tensor& named_tensor(const Batch& batch, const std::string& name) {
   if (found == batch.named.end()) throw Error("a batch has no tensor named " + name + ", which its loss needs");
   return found->second;
 }
+
+at::Tensor token_share(const Batch& batch) { return named_tensor(batch, token_share_name).select(1, 0); }
 
 at::Tensor weights_of(const LossChunk& chunk) {
   const at::Tensor &tokens = chunk.batch.token_weights, &rows = chunk.batch.row_weights;

@@ -6,7 +6,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/parallel/vocabulary_slice.h"
@@ -17,7 +19,8 @@ namespace zero {
 /// The token counts of a row of data, known without building the row.
 struct RowCounts {
   std::int64_t trained_tokens = 0;
-  std::int64_t tokens = 0;  // without padding
+  std::int64_t tokens = 0;         // without padding
+  std::int64_t first_trained = 0;  // trained tokens of the first document
 };
 
 /// n tokens of a batch, in order. Tokens that are not trained are omitted. On a GPU they have a negative target
@@ -47,6 +50,9 @@ struct LossVerdict {
   at::Tensor figures = {};
 };
 
+/// Metrics by name.
+using LossMeans = std::map<std::string, double>;
+
 class Loss {
  public:
   virtual ~Loss() = default;
@@ -60,9 +66,15 @@ class Loss {
   /// weights. The sum over all rows of a step, on all ranks, is known before the first backward.
   virtual double count(const RowCounts& row) const = 0;
 
+  /// True if the loss also takes a mean over the trained tokens of all first documents of a step. Its batches then have
+  /// a token_share().
+  virtual bool averages_tokens() const { return false; }
+
   /// The names of the metrics that the loss reports besides its value. Each is a sum over a batch. The training loop
   /// adds them over micro-batches and ranks, and divides by the denominator.
   virtual std::vector<std::string> figures() const { return {}; }
+  /// Turns the means of figures() over a step's denominator into the metrics that are recorded.
+  virtual void conclude(LossMeans& means) const {}
 
   /// True if of_chunk() also accepts logits of part of the vocabulary. Token losses (token_losses.h) do, and so does a
   /// loss that is computed from them.
@@ -84,11 +96,23 @@ class Loss {
   virtual LossVerdict judge(const at::Tensor& values, const Batch& batch) const;
 };
 
+/// Appends the metrics of a step or a validation, after conclude(). `means`: those of the loss and its terms over the
+/// denominator, in order.
+void append_figures(std::vector<std::pair<std::string, double>>& metrics, const Loss& loss,
+                    const std::vector<std::pair<std::string, double>>& means, const std::string& prefix = "");
+
 /// The loss of a pass: context.loss, or cross-entropy if that is null.
 const Loss& loss_of(const ForwardContext& context);
 
 /// A tensor of the batch by name. Throws Error if the batch has none.
 const at::Tensor& named_tensor(const Batch& batch, const std::string& name);
+
+/// The named tensor [B, 1] of losses that average tokens: the step's denominator, divided by its number of trained
+/// tokens in first documents. The sum of share x -log p over these tokens, divided by the
+/// denominator, is then their mean.
+inline constexpr const char* token_share_name = "token_share";
+/// The token share as [B].
+at::Tensor token_share(const Batch& batch);
 
 /// token_weights x row_weights of a chunk, [n]. Undefined if all are 1.
 at::Tensor weights_of(const LossChunk& chunk);

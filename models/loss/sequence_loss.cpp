@@ -13,9 +13,16 @@ LossPart SequenceLoss::of_chunk(at::Tensor& logits, const LossChunk& chunk, cons
   return {token_losses(logits, chunk.targets, scale, weights, chunk.vocabulary), {}};
 }
 
-at::Tensor SequenceLoss::belongs(const at::Tensor& values, const Batch& batch, std::int64_t s) const {
-  if (!batch.documents.defined()) return s == 0 ? at::ones_like(values) : at::zeros_like(values);
-  return (batch.documents == s).to(values.scalar_type());
+at::Tensor SequenceLoss::belongs(const Batch& batch, std::int64_t s) const {
+  if (batch.documents.defined()) return batch.documents == s;
+  return at::full(batch.targets.sizes(), s == 0, batch.targets.options().dtype(at::kBool));
+}
+
+at::Tensor SequenceLoss::trained_tokens(const Batch& batch) const {
+  const at::Tensor trained = batch.targets != ignored_target;
+  std::vector<at::Tensor> each;
+  for (std::int64_t s = 0; s < sequences_; ++s) each.push_back((trained & belongs(batch, s)).sum(1));
+  return at::stack(each, 1).to(at::kFloat);
 }
 
 at::Tensor SequenceLoss::log_probabilities(const at::Tensor& values, const Batch& batch) const {
@@ -23,7 +30,7 @@ at::Tensor SequenceLoss::log_probabilities(const at::Tensor& values, const Batch
   const at::Tensor weighted = batch.token_weights.defined() ? values * batch.token_weights : values;
   if (sequences_ == 1) return weighted.sum(1, true).neg();
   std::vector<at::Tensor> each;
-  for (std::int64_t s = 0; s < sequences_; ++s) each.push_back((weighted * belongs(values, batch, s)).sum(1));
+  for (std::int64_t s = 0; s < sequences_; ++s) each.push_back((weighted * belongs(batch, s)).sum(1));
   return at::stack(each, 1).neg();
 }
 
@@ -36,7 +43,7 @@ LossVerdict SequenceLoss::judge(const at::Tensor& values, const Batch& batch) co
   if (sequences_ > 1) {
     weights = at::zeros_like(values);
     for (std::int64_t s = 0; s < sequences_; ++s)
-      weights = weights - found.gradient.select(1, s).unsqueeze(1) * belongs(values, batch, s);
+      weights = weights - found.gradient.select(1, s).unsqueeze(1) * belongs(batch, s);
   }
   if (batch.token_weights.defined()) weights = weights * batch.token_weights;
   return {found.value, weights, found.figures};

@@ -36,10 +36,13 @@ class SequenceLoss : public Loss {
   /// Computes the loss from log p [B, S] in fp32 (fp64 for fp64). B is at least 1.
   virtual SequenceOutcome outcome(const at::Tensor& log_probabilities, const Batch& batch) const;
 
- private:
-  /// [B, T], 1 where a token belongs to sequence s.
-  at::Tensor belongs(const at::Tensor& values, const Batch& batch, std::int64_t s) const;
+  /// [B, T] bool, true where a token belongs to sequence s. Sequences may share tokens.
+  virtual at::Tensor belongs(const Batch& batch, std::int64_t s) const;
 
+  /// The numbers of trained tokens of the sequences, [B, S] in fp32.
+  at::Tensor trained_tokens(const Batch& batch) const;
+
+ private:
   std::int64_t sequences_;
 };
 

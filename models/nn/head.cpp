@@ -162,10 +162,17 @@ struct HeadTokens {
   at::Tensor logits(std::size_t p, const at::Tensor& output) const {
     return matrix_product(z.narrow(0, chunks[p], length(p)), output.t());
   }
-  /// Spreads values of tokens to [B, T], with 0 for all other tokens.
+  /// Spreads values of tokens to [B, T], with 0 for all other tokens. Gathers those of other parts, which is collective
+  /// over the context axis.
   at::Tensor spread(const at::Tensor& values, at::IntArrayRef batch) const {
-    return trained.spread(values, c10::multiply_integers(batch)).view(batch);
+    const std::int64_t tokens = c10::multiply_integers(batch);
+    if (!trained.split.has_parts()) return trained.spread(values, tokens).view(batch);
+    const at::Tensor all = at::zeros({tokens}, values.options()).index_add_(0, places, values);
+    sum_over(trained.split.context(), all);
+    return all.view(batch);
   }
+  /// True for the rank that adds what is the same on all ranks of the context axis.
+  bool adds_common() const { return !trained.split.has_parts() || trained.split.context().rank() == 0; }
 };
 
 void add_part(at::Tensor& sum, const at::Tensor& part) {
@@ -203,9 +210,11 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     if (twice && targets.size(0) > 0) {
       const at::Tensor values = values_of_tokens(loss, tokens, output, *pass.batch, logits);
       const LossVerdict verdict = loss.judge(tokens.spread(values, targets.sizes()), *pass.batch);
-      value.add_(verdict.value);
       weights = verdict.weights;
-      figures = verdict.figures;
+      if (tokens.adds_common()) {
+        value.add_(verdict.value);
+        figures = verdict.figures;
+      }
     }
     ChunkSums sums;
     if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(tokens.z);
@@ -280,10 +289,6 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
   const Options own{weights.eps, &context, graph && (x.requires_grad() || norm_learns),
                     graph && weights.output.requires_grad(), slice_of(weights, context)};
   const Loss& loss = loss_of(context);
-  if (loss.looks_twice() && TokenSplit(context).has_parts())
-    throw InputError("the loss " + loss.name() +
-                     " is a function of whole sequences, and [parallel] context divides them: leave parallel.context "
-                     "out");
   if (const Communicator* ranks = own.vocabulary.ranks; ranks && !loss.takes_slices())
     throw InputError("the loss " + loss.name() + " reads whole rows of logits, and [parallel] tensor = " +
                      std::to_string(ranks->size()) + " divides them: leave parallel.tensor out");
@@ -293,7 +298,6 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
 
 at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context) {
   const at::NoGradGuard no_grad;
-  ZERO_CHECK(!TokenSplit(context).has_parts(), "losses of tokens are those of whole rows");
   const at::Tensor& targets = context.batch->targets;
   const HeadTokens tokens(x, weights.output, targets, weights.norm, weights.eps, context, slice_of(weights, context));
   at::Tensor logits;

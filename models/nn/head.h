@@ -19,7 +19,8 @@ struct HeadWeights {
 /// chunks of at most context.logits_bytes. x is [B, T, hidden], or this rank's tokens [1, own, hidden] if ranks divide
 /// them. If ranks divide the vocabulary, no rank holds all logits of a token. The ranks exchange two numbers per token
 /// (Loss::of_chunk), and all ranks of the tensor axis get the same result. On a context axis, the result is the loss of
-/// this rank's tokens. Tokens with ignored_target are not multiplied. The loss's metrics go to context.terms.
+/// this rank's tokens. The axis's first rank gets the whole loss of sequences (Loss::looks_twice). Tokens with
+/// ignored_target are not multiplied. The loss's metrics go to context.terms.
 ///
 /// If gradients are wanted, the pass that computes the loss also turns the logits into their gradient, for
 /// context.gradient_scale. If the backward pass receives another gradient of the loss, results are multiplied by the
@@ -32,7 +33,7 @@ struct HeadWeights {
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
 /// Computes -log p(target) of every token, [B, T] in fp32 (fp64 for fp64), or 0 for untrained tokens. There is no
-/// gradient. Works in chunks, like head_loss().
+/// gradient. Works in chunks, like head_loss(). On a context axis, every rank gets the values of all tokens.
 at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
 /// Computes logits [B, T, vocabulary] in fp32 (fp64 for fp64), without gradient. If the vocabulary is divided, gathers

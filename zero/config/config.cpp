@@ -100,11 +100,20 @@ double number_of(const toml::node& node) {
   return node.is_integer() ? static_cast<double>(*node.value_exact<std::int64_t>()) : *node.value_exact<double>();
 }
 
-// Returns the node as a T, or nullopt if it has another type. Integers count as numbers, and a string as a list with
-// one element.
+// Returns the node as a T, or nullopt if it has another type. Integers count as numbers, and a string or a number as a
+// list with one element.
 template <class T>
 std::optional<T> as(const toml::node& node) {
-  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+  if constexpr (std::is_same_v<T, std::vector<double>>) {
+    if (node.is_number()) return T{number_of(node)};
+    if (!node.is_array()) return std::nullopt;
+    T list;
+    for (const toml::node& item : *node.as_array()) {
+      if (!item.is_number()) return std::nullopt;
+      list.push_back(number_of(item));
+    }
+    return list;
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     if (auto one = node.value_exact<std::string>()) return T{*one};
     if (!node.is_array()) return std::nullopt;
     T list;
@@ -148,6 +157,8 @@ bool has_nul(const Value& value) {
 
 bool is_finite(const Value& value) {
   if (auto* number = std::get_if<double>(&value)) return std::isfinite(*number);
+  if (auto* list = std::get_if<std::vector<double>>(&value))
+    return std::ranges::all_of(*list, [](double x) { return std::isfinite(x); });
   if (auto* pair = std::get_if<std::array<double, 2>>(&value))
     return std::isfinite((*pair)[0]) && std::isfinite((*pair)[1]);
   return true;
@@ -208,13 +219,19 @@ class Reader {
     const std::string section = trimmed(pair.substr(0, dot)), name = trimmed(pair.substr(dot + 1, equals - dot - 1));
     if (keys_of(section).empty()) refuse_unknown_section(section, place);
     const toml::table value = override_value(trimmed(pair.substr(equals + 1)), place);
-    if (section == "lora" && !config_.lora) config_.lora.emplace();
+    open_section(section);
     read_key(section, name, {*value.get("value"), place});
     displace_other(section + "." + name);
     overridden_.insert(section + "." + name);
   }
 
  private:
+  // Creates an optional section, which a file may name without keys.
+  void open_section(const std::string& name) {
+    for (const ConfigKey& key : config_keys())
+      if (key.section == name) key.field(config_);
+  }
+
   // An override of one of two exclusive keys replaces the file's other one and its dependent keys.
   void displace_other(const std::string& key) {
     const auto displace = [&](const std::string& other) {
@@ -279,7 +296,7 @@ class Reader {
       refuse(where, "must stand in section [" + home + "]");
     }
     if (!known) refuse_unknown_section(name, place + ": [" + name + "]");
-    if (name == "lora") config_.lora.emplace();
+    open_section(name);
     for (const auto& [key, value] : *node.as_table()) {
       const std::string place = line_of(value.source()), key_name(key.str());
       if (name == "optimizer" && key_name == "group") {

@@ -138,6 +138,19 @@ struct LoraSection {  // PEFT's names; the section's presence enables it
   bool operator==(const LoraSection&) const = default;
 };
 
+struct PreferenceSection {     // TRL's names; the section's presence enables it
+  std::string method = "dpo";  // dpo | orpo
+  double beta = 0.1;
+  std::vector<std::string> loss_type = {"sigmoid"};  // dpo: terms (models/loss/dpo_loss.h)
+  std::vector<double> loss_weights;                  // of loss_type; empty: all 1
+  double label_smoothing = 0;
+  double desirable_weight = 1, undesirable_weight = 1;  // kto
+  bool divergence = true;                               // kto: false is apo_zero_unpaired
+  bool needs_reference() const { return method != "orpo"; }
+  bool takes_pairs() const { return method != "kto"; }  // kto: judged answers
+  bool operator==(const PreferenceSection&) const = default;
+};
+
 struct CheckpointConfig {
   std::int64_t interval = 0;  // steps; 0: none, unless a signal stops the run
   double every_minutes = 0;   // minutes between checkpoints; 0: none by time
@@ -177,6 +190,7 @@ struct Config {
   CheckpointingConfig activation_checkpoint;
   OffloadConfig offload;
   std::optional<LoraSection> lora;
+  std::optional<PreferenceSection> preference;
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
 
@@ -186,6 +200,9 @@ struct Config {
 
   /// Sequences in a rank's micro-batch.
   std::int64_t micro_batch_rows() const { return job.over_ranks() ? job.reproducible_rows : training.local_batch_size; }
+
+  /// The most tokens of a row: seq_len, or twice that if a row holds a pair.
+  std::int64_t row_tokens() const { return training.seq_len * (preference && preference->takes_pairs() ? 2 : 1); }
 
   /// True if the run has validation data and uses them.
   bool validates() const {

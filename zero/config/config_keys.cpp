@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/time_span.h"
+#include "models/loss/dpo_loss.h"
 #include "models/model_config.h"
 #include "zero/optim/optimizer_table.h"
 
@@ -119,6 +120,16 @@ Rule one_of(std::vector<std::string> names) {
             for (const std::string& name : names)
               if (name == std::get<std::string>(value)) return true;
             return false;
+          }};
+}
+
+// A list whose strings are all in `names`.
+Rule each_of(const std::vector<std::string>& names) {
+  const Rule one = one_of(names);
+  return {"a list of " + one.text, [one](const Value& value) {
+            const auto& list = std::get<std::vector<std::string>>(value);
+            return !list.empty() &&
+                   std::ranges::all_of(list, [&](const std::string& item) { return one.accepts(item); });
           }};
 }
 
@@ -314,6 +325,7 @@ std::vector<ConfigKey> keys_after_optimizer() {
   using Sched = SchedulerConfig;
   using Check = CheckpointingConfig;
   using Lora = LoraSection;
+  using Preference = PreferenceSection;
   return {
       {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
        "Shape after the warm-up."},
@@ -414,6 +426,28 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"lora", "double_quantization", at<&C::lora, &Lora::double_quantization>, anything(),
        "nf4: store the scales in 8 bits too, for 4.13 bits per element."},
 
+      {"preference", "method", at<&C::preference, &Preference::method>, one_of({"dpo", "orpo", "kto"}),
+       "Learn which answers are preferred (docs/preferences.md). The section's presence enables it. dpo and orpo take "
+       "pairs of a chosen and a rejected answer, kto takes single answers with a label. dpo and kto compare with the model "
+       "at the run's start; orpo needs no reference."},
+      {"preference", "beta", at<&C::preference, &Preference::beta>, above_zero(),
+       "dpo, kto: how closely the model stays at the reference. orpo: weight of the odds ratio."},
+      {"preference", "loss_type", at<&C::preference, &Preference::loss_type>, each_of(dpo_terms()),
+       "dpo: terms of the loss, with TRL's names. Their weighted sum is the loss."},
+      {"preference", "loss_weights", at<&C::preference, &Preference::loss_weights>, anything(),
+       "dpo: a weight for each term of loss_type. []: all 1."},
+      {"preference", "desirable_weight", at<&C::preference, &Preference::desirable_weight>, zero_or_more(),
+       "kto: weight of desirable answers. Choose it so that both kinds weigh about the same."},
+      {"preference", "undesirable_weight", at<&C::preference, &Preference::undesirable_weight>, zero_or_more(),
+       "kto: weight of the other answers."},
+      {"preference", "divergence", at<&C::preference, &Preference::divergence>, anything(),
+       "kto: subtract the divergence from the reference, which takes a forward pass of each step over mismatched answers. "
+       "false: TRL's apo_zero_unpaired."},
+      {"preference", "label_smoothing", at<&C::preference, &Preference::label_smoothing>,
+       number("at least 0 and below 0.5", [](double x) { return x >= 0 && x < 0.5; }),
+       "dpo: the share of pairs whose answers are assumed to be confused, for sigmoid, sigmoid_norm, robust and "
+       "exo_pair."},
+
       {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, between(0, most_steps),
        "Steps between checkpoints; there is also one at the end. 0: none, unless a signal or job.time_limit stops the "
        "run."},
@@ -483,6 +517,11 @@ const std::vector<GroupKey>& group_keys() {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = make_keys();
   return keys;
+}
+
+bool has_section(const Config& config, const std::string& section) {
+  if (section == "lora") return config.lora.has_value();
+  return section != "preference" || config.preference.has_value();
 }
 
 std::vector<std::string> section_names() {

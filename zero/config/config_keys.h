@@ -13,7 +13,8 @@
 namespace zero {
 
 /// A given value in its key's type.
-using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::array<double, 2>>;
+using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::vector<double>,
+                           std::array<double, 2>>;
 
 /// Two fields that one key sets.
 struct NumberPair {
@@ -21,8 +22,9 @@ struct NumberPair {
 };
 
 /// The destination of a value: a field of a Config. Optional fields may be empty.
-using Field = std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, NumberPair,
-                           std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
+using Field =
+    std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, std::vector<double>*,
+                 NumberPair, std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
 
 /// A constraint on a value beyond its type; `text` completes "must be ...", empty if there is none.
 struct Rule {
@@ -33,7 +35,7 @@ struct Rule {
 struct ConfigKey {
   std::string section;
   std::string name;
-  std::function<Field(Config&)> field;  // creates [lora] if missing
+  std::function<Field(Config&)> field;  // creates an optional section if missing
   Rule rule;
   std::string doc;
   bool required = false;
@@ -56,6 +58,9 @@ struct GroupKey {
 };
 const std::vector<GroupKey>& group_keys();
 
+/// True unless it is an optional section that the configuration lacks.
+bool has_section(const Config& config, const std::string& section);
+
 /// Names in documentation order: of sections, of a section's keys (including `group` in [optimizer]), of a group's
 /// keys.
 std::vector<std::string> section_names();
@@ -64,7 +69,8 @@ std::vector<std::string> group_key_names();
 /// Returns the first section with a key of this name; empty if there is none.
 std::string section_with(const std::string& name);
 
-/// The type in words: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
+/// The type in words: "string", "integer", "number", "true or false", "list of strings", "list of numbers",
+/// "list of two numbers".
 std::string type_name(const Field& field);
 
 /// Returns the field's value; nullopt if an optional field is empty.

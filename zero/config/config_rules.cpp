@@ -148,6 +148,28 @@ void check_lora(const Config& config) {
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }
 
+void check_preference(const Config& config) {
+  if (!config.preference) return;
+  const PreferenceSection& preference = *config.preference;
+  if (preference.method != "dpo")
+    for (const char* key : {"preference.loss_type", "preference.loss_weights", "preference.label_smoothing"})
+      if (config.is_given(key)) refuse(config, key, "is for preference.method = \"dpo\": leave it out");
+  if (preference.method != "kto")
+    for (const char* key : {"preference.desirable_weight", "preference.undesirable_weight", "preference.divergence"})
+      if (config.is_given(key)) refuse(config, key, "is for preference.method = \"kto\": leave it out");
+  if (!preference.loss_weights.empty() && preference.loss_weights.size() != preference.loss_type.size())
+    refuse(config, "preference.loss_weights",
+           text("has ", preference.loss_weights.size(), " numbers for ", preference.loss_type.size(),
+                " terms of loss_type: name one for each"));
+  const bool smooths = std::ranges::find(preference.loss_type, "exo_pair") != preference.loss_type.end();
+  if (smooths && preference.label_smoothing == 0)
+    refuse(config, "preference.loss_type", "\"exo_pair\" needs [preference] label_smoothing above 0, such as 0.001");
+  if (config.data.packing)
+    refuse(config, "data.packing", "packs single examples, and [preference] trains on answers: leave it out");
+  if (config.data.train_on != "assistant")
+    refuse(config, "data.train_on", "is for single examples, and [preference] trains on answers: leave it out");
+}
+
 void check_samples(const Config& config) {
   if (config.metrics.samples.empty()) return;
   if (!config.validates())
@@ -178,7 +200,7 @@ void check_best(const Config& config) {
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
   for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles,
-                           check_lora, check_reproducible, check_samples, check_best})
+                           check_lora, check_preference, check_reproducible, check_samples, check_best})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }
@@ -245,13 +267,13 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
   if (const std::string why = why_not_swapped(model, tensor, context); !why.empty())
     refuse(config, "parallel.context", why);
   check_stages(config, model);
-  const double tokens = double(config.micro_batch_rows()) * double(config.training.seq_len);
+  const double tokens = double(config.micro_batch_rows()) * double(config.row_tokens());
   const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
   if (4 * tokens * widths > most_bytes)
     refuse(config, config.job.over_ranks() ? "job.reproducible_rows" : "training.local_batch_size",
            text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths,
                 " bytes: lower it, or seq_len"));
-  const double mask = tokens * double(config.training.seq_len);
+  const double mask = tokens * double(config.row_tokens());
   if (config.data.packing && 4 * mask > most_bytes)
     refuse(config, "training.seq_len",
            text("makes masks of ", 4 * mask, " bytes for packed documents: lower it, or local_batch_size"));
@@ -282,7 +304,7 @@ bool Config::operator==(const Config& o) const {
   return job == o.job && model == o.model && data == o.data && training == o.training && optimizer == o.optimizer &&
          lr_scheduler == o.lr_scheduler && zero == o.zero && parallel == o.parallel && comm == o.comm &&
          activation_checkpoint == o.activation_checkpoint && offload == o.offload && lora == o.lora &&
-         checkpoint == o.checkpoint && metrics == o.metrics;
+         preference == o.preference && checkpoint == o.checkpoint && metrics == o.metrics;
 }
 
 }  // namespace zero

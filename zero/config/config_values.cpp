@@ -110,9 +110,8 @@ bool is_given_by_adapter(const Config& config, const ConfigKey& key) {
 }  // namespace
 
 std::string type_name(const Field& field) {
-  static const char* const names[] = {"string", "true or false",   "integer",
-                                      "number", "list of strings", "list of two numbers",
-                                      "string", "integer",         "number"};
+  static const char* const names[] = {"string",          "true or false",       "integer", "number",  "list of strings",
+                                      "list of numbers", "list of two numbers", "string",  "integer", "number"};
   static_assert(std::variant_size_v<Field> == std::size(names));
   return names[field.index()];
 }
@@ -152,6 +151,7 @@ std::string toml_text(const Value& value) {
   if (auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
   if (auto* number = std::get_if<double>(&value)) return number_text(*number);
   if (auto* list = std::get_if<std::vector<std::string>>(&value)) return list_text(*list, quoted);
+  if (auto* list = std::get_if<std::vector<double>>(&value)) return list_text(*list, number_text);
   return list_text(std::get<std::array<double, 2>>(value), number_text);
 }
 
@@ -159,7 +159,7 @@ std::string resolved_toml(const Config& config) {
   Config values = config;
   std::string page, section;
   for (const ConfigKey& key : config_keys()) {
-    if ((key.section == "lora" && !config.lora) || !is_read(config, key) || is_given_by_adapter(config, key)) continue;
+    if (!has_section(config, key.section) || !is_read(config, key) || is_given_by_adapter(config, key)) continue;
     if (key.section != section) {
       if (section == "optimizer") page += groups_toml(config.optimizer);
       page += (section.empty() ? "[" : "\n[") + key.section + "]\n";

@@ -42,9 +42,12 @@ const ChainRun& Engine::chain_run() const {
   return run_;
 }
 
-at::Tensor Engine::evaluate(const ForwardContext& context, const ChainPass::Head& head) {
+at::Tensor Engine::evaluate(const ForwardContext& context, const ChainPass::Head& head, LossFigures* figures) {
   const at::NoGradGuard no_grad;
-  return pipeline_ ? pipeline_->evaluate(context, head) : ChainPass(run_, context, {}, {}, head).result();
+  if (pipeline_) return pipeline_->evaluate(context, head, figures);
+  const ChainPass pass(run_, context, {}, {}, head);
+  if (figures) add_figures(*figures, pass.figures());
+  return pass.result();
 }
 
 }  // namespace zero

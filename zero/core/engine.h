@@ -30,8 +30,8 @@ class Engine final : public ModelStates {
   Pipeline* pipeline() { return pipeline_ ? &*pipeline_ : nullptr; }
 
   /// Runs forward without gradients. Returns the summed loss, or the result of `head` on the last unit's input; the
-  /// last unit's weights are then unsharded.
-  at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head = {});
+  /// last unit's weights are then unsharded. Adds the loss's metrics to `figures`, if given.
+  at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head = {}, LossFigures* figures = nullptr);
 
  private:
   ChainRun run_;

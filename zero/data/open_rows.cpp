@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -31,6 +33,10 @@ void check(const DataOptions& options) {
     if (kind != ".txt" && kind != ".bin" && !is_examples(file))
       throw InputError(
           text(file, ": its kind is not known; text is .txt, token ids .bin, conversations .jsonl or .json"));
+    if (options.use != ExampleUse::single && !is_examples(file))
+      throw InputError(text(file,
+                            ": [preference] trains on answers, in .jsonl or .json files: name such files, or "
+                            "leave [preference] out"));
     if (conversations && !is_examples(file))
       throw InputError(text(
           file,
@@ -43,17 +49,35 @@ void check(const DataOptions& options) {
   }
 }
 
+std::vector<Example> sequences_of(ExampleUse use, std::string_view json, const std::string& place,
+                                  std::set<std::string>* ignored) {
+  if (use == ExampleUse::single) return one_sequence(json, place, ignored);
+  std::vector<Example> sequences;
+  if (use == ExampleUse::pair) {
+    PreferencePair pair = parse_pair(json, place, ignored);
+    sequences = {std::move(pair.chosen), std::move(pair.rejected)};
+  } else {
+    for (JudgedAnswer& answer : parse_judged(json, place, ignored)) sequences.push_back(std::move(answer.example));
+  }
+  return sequences;
+}
+
 void warn_of_ignored_keys(const DataOptions& options, const ConversationEncoder& encoder) {
   const auto reads = [&](const std::string& key, const Example& example) { return encoder.reads(key, example); };
+  const auto parse = [&](std::string_view json, const std::string& place, std::set<std::string>* ignored) {
+    return sequences_of(options.use, json, place, ignored);
+  };
   for (const std::string& file : options.files) {
     std::string names;
-    for (const std::string& key : ignored_keys(file, looked_at, reads)) names += (names.empty() ? "" : ", ") + key;
+    for (const std::string& key : ignored_keys(file, looked_at, reads, parse))
+      names += (names.empty() ? "" : ", ") + key;
     if (!names.empty()) log_warning(file, ": keys that are not read: ", names);
   }
 }
 
 std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, Communicator& comm) {
-  const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size};
+  const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size,
+                                     options.use};
   std::shared_ptr<const ConversationEncoder> encoder;
   Fingerprint encoding{};
   all_or_none(comm, [&] {
@@ -66,7 +90,14 @@ std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, 
     files.push_back(
         open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
   std::shared_ptr<const RowSource> rows;
-  all_or_none(comm, [&] { rows = std::make_shared<ConversationRows>(std::move(files), kept); });
+  all_or_none(comm, [&] {
+    if (options.use == ExampleUse::pair)
+      rows = std::make_shared<PairRows>(std::move(files), kept, options.targets);
+    else if (options.use == ExampleUse::judged)
+      rows = std::make_shared<JudgedRows>(std::move(files), kept);
+    else
+      rows = std::make_shared<ConversationRows>(std::move(files), kept);
+  });
   return rows;
 }
 
@@ -89,6 +120,43 @@ std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communica
   return std::make_shared<TokenWindows>(std::move(files), options.seq_len, options.tail);
 }
 
+namespace {
+
+/// The rows of one example as trained, or the whole example with the reason why nothing of it is.
+std::vector<EncodedExample> shown_rows(EncodedExample encoded, const DataOptions& options) {
+  ExampleCounts counts;
+  std::vector<EncodedExample> windows = trained_windows(encoded, options.seq_len, options.overlong, counts);
+  const std::string note = note_of(counts, encoded.ids.size(), options.seq_len);
+  if (windows.empty()) windows.push_back(std::move(encoded));
+  for (EncodedExample& window : windows) window.note = note;
+  return windows;
+}
+
+std::vector<EncodedExample> shown_rows(const EncodedPair& encoded, const DataOptions& options) {
+  ExampleCounts counts;
+  const auto trained = trained_pair(encoded, options.seq_len, options.overlong, counts);
+  const std::size_t tokens = std::max(encoded.chosen.ids.size(), encoded.rejected.ids.size());
+  const EncodedPair& shown = trained ? *trained : encoded;
+  std::vector<EncodedExample> both{shown.chosen, shown.rejected};
+  for (EncodedExample& one : both) one.note = note_of(counts, tokens, options.seq_len);
+  return both;
+}
+
+std::vector<EncodedExample> shown_rows(std::string_view json, const std::string& place,
+                                       const ConversationEncoder& encoder, const DataOptions& options) {
+  if (options.use == ExampleUse::single) return shown_rows(encoder.encode(parse_example(json, place)), options);
+  if (options.use == ExampleUse::pair) return shown_rows(encode_pair(encoder, parse_pair(json, place)), options);
+  std::vector<EncodedExample> rows;
+  for (const JudgedAnswer& answer : parse_judged(json, place))
+    for (EncodedExample& row : shown_rows(encode_judged(encoder, answer.example), options)) {
+      row.note = (answer.is_desirable ? "desirable" : "not desirable") + (row.note.empty() ? "" : "; " + row.note);
+      rows.push_back(std::move(row));
+    }
+  return rows;
+}
+
+}  // namespace
+
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count) {
   check(options);
   if (!has_conversations(options))
@@ -96,18 +164,11 @@ std::vector<EncodedExample> preview_examples(const DataOptions& options, std::in
   const ConversationEncoder encoder(*options.tokenizer, options.conversations);
   std::vector<EncodedExample> examples;
   for (const std::string& file : options.files)
-    read_examples(file, [&](const Example& example) {
-      if (static_cast<std::int64_t>(examples.size()) >= count) return false;
-      ExampleCounts counts;
-      EncodedExample encoded = encoder.encode(example);
-      std::vector<EncodedExample> windows = trained_windows(encoded, options.seq_len, options.overlong, counts);
-      const std::string note = note_of(counts, encoded.ids.size(), options.seq_len);
-      if (windows.empty()) windows.push_back(std::move(encoded));  // shown, so that users see why it is omitted
-      for (EncodedExample& window : windows) {
-        if (static_cast<std::int64_t>(examples.size()) >= count) break;
-        window.note = note;
-        examples.push_back(std::move(window));
-      }
+    read_example_texts(file, [&](std::string_view json, const std::string& place) {
+      if (std::ssize(examples) >= count) return false;
+      const std::vector<EncodedExample> rows = shown_rows(json, place, encoder, options);
+      for (const EncodedExample& row : rows)
+        if (std::ssize(examples) < count) examples.push_back(row);
       return true;
     });
   return examples;

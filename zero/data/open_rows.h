@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "zero/data/examples/conversation_rows.h"
+#include "zero/data/examples/judged_rows.h"
+#include "zero/data/examples/pair_rows.h"
 #include "zero/data/rows/row_source.h"
 #include "zero/data/text/text_encoder.h"
 #include "zero/data/text/token_file.h"
@@ -30,13 +32,16 @@ struct DataOptions {
   EncoderOptions conversations;
   Overlong overlong = Overlong::truncate;
   bool packing = false;
+  ExampleUse use = ExampleUse::single;
+  PairTargets targets = PairTargets::answers;  // of pairs
 };
 
 /// Opens the files, tokenises them if needed, and checks every id once. On failure throws Error on all ranks, with the
 /// exit code for bad input if the user can fix the cause. Collective.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
-/// Returns the first `count` rows of the .jsonl or .json files as trained, before packing. An untrained example is
+/// Returns the first `count` rows of the .jsonl or .json files as trained, before packing. A pair
+/// counts as two. An untrained example is
 /// shown in full, with a note that gives the reason. Throws InputError as open_rows() does, or for another type of
 /// file. Not collective.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);

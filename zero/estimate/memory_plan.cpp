@@ -121,7 +121,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
     work.activations.micro_batches = batch.accumulation;
   }
   work.activations.batch = batch.local_batch_size;
-  work.activations.seq_len = config.training.seq_len;
+  work.activations.seq_len = config.row_tokens();
   work.activations.packed = config.data.packing;
   for (const std::string& file : config.data.train)
     if (data_kind(file) == "jsonl") work.activations.masked_targets = true;

@@ -73,7 +73,7 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   const bool on_device = budget.device_free.has_value();
   std::string table = text("memory of one rank, stage ", config.zero.stage, ", ", batch.mesh.ranks(),
                            batch.mesh.ranks() == 1 ? " rank, " : " ranks, ", batch.local_batch_size, " x ",
-                           config.training.seq_len, " tokens", on_device ? ", on a GPU\n" : "\n");
+                           config.row_tokens(), " tokens", on_device ? ", on a GPU\n" : "\n");
   table += line("  %-24s %12s %12s", "", "at rest", "at peak");
   table += row("parameters", p.parameters, p.parameters);
   table += row("gradients", p.gradients, p.gradients);

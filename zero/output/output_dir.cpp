@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* traces[] = {"metrics.jsonl", "samples.jsonl", "config.toml", "checkpoints",
-                                  "model",         "adapter",       "best"};
+constexpr const char* traces[] = {"metrics.jsonl", "samples.jsonl", reference_file, "config.toml",
+                                  "checkpoints",   "model",         "adapter",      "best"};
 constexpr const char* results[] = {"model", "adapter", "best"};
 
 std::string place(const std::string& path, const char* trace) { return (fs::path(path) / trace).string(); }
@@ -106,7 +106,8 @@ void clear(const std::string& path, FileCalls& calls) {
   clear_folder(place(path, "tb"), event_file_time, calls);
   clear_folder(place(path, "trackio"), is_database_file, calls);
   clear_folder(place(path, "trace"), is_trace_file, calls);
-  for (const char* file : {"metrics.jsonl", "samples.jsonl", "config.toml"}) remove_file(place(path, file), calls);
+  for (const char* file : {"metrics.jsonl", "samples.jsonl", reference_file, "config.toml"})
+    remove_file(place(path, file), calls);
 }
 
 void begin_run(const std::string& path, FormerRun former, const std::string& resolved_config, const std::string& id,

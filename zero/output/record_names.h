@@ -1,11 +1,14 @@
 #pragma once
-// The names of a run's records for dashboards, in tb/ and trackio/ of its directory. Other files there belong to
+// The names of a run's records in its directory. Other files in tb/ and trackio/, which are for dashboards, belong to
 // someone else.
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace zero {
+
+/// The log-probabilities of a reference model (zero/train/reference.h).
+inline constexpr const char* reference_file = "reference.safetensors";
 
 /// The name of an event file for TensorBoard, which reads them in the order of their names. `time`: Unix time in
 /// seconds.

@@ -34,7 +34,7 @@ std::string commented_toml(const Config& config, const std::vector<std::string>&
   std::string file, section;
   for (const std::string& line : head) file += comment(line);
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "lora" && !config.lora) continue;
+    if (!has_section(config, key.section)) continue;
     const std::optional<Value> value = read_field(key.field(own));
     if (!value) continue;
     const bool named = std::find(also.begin(), also.end(), key.full_name()) != also.end();

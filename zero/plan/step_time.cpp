@@ -97,7 +97,7 @@ class Step {
   /// The activations that the axes of a block exchange (docs/parallel.md, "What they cost").
   void add_axes(double times) {
     const ModelConfig& c = model_.config;
-    const double tokens = double(batch_.local_batch_size * config_.training.seq_len) / batch_.mesh.context;
+    const double tokens = double(batch_.local_batch_size * config_.row_tokens()) / batch_.mesh.context;
     const double row = tokens * double(c.hidden_size) * element_;
     const RankGroup tensor{batch_.mesh.tensor, 1}, context{batch_.mesh.context, batch_.mesh.tensor};
     LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * (2 + 4);
@@ -173,7 +173,7 @@ class Step {
       if (run.stage == busiest_) add_pass(run.begin, run.end, run.end == int(units_.size()), micro_batches());
     time_.bubble = timeline.end - busy;
     const double rows =
-        double(batch_.local_batch_size * config_.training.seq_len) / (batch_.mesh.context * batch_.mesh.tensor);
+        double(batch_.local_batch_size * config_.row_tokens()) / (batch_.mesh.context * batch_.mesh.tensor);
     const RankGroup neighbours{2, batch_.mesh.ranks() / stages};
     const LinkCost sent = call(CollectiveCall::send, neighbours, rows * double(model_.config.hidden_size) * element_);
     const double boundaries = double(runs.size()) - 1, each = 2 * micro_batches() * boundaries / stages;

@@ -44,7 +44,7 @@ class Worker {
   Worker(const Model& model, const WorkSetting& setting, Kernels& kernels)
       : model_(model), setting_(setting), kernels_(kernels) {
     const Config& config = setting.config;
-    tokens_ = std::max<std::int64_t>(1, setting.batch.local_batch_size * config.training.seq_len / context());
+    tokens_ = std::max<std::int64_t>(1, setting.batch.local_batch_size * config.row_tokens() / context());
     own_tokens_ = std::max<std::int64_t>(1, tokens_ / tensor());
   }
 
@@ -90,8 +90,8 @@ class Worker {
     const ModelConfig& c = model_.config;
     const std::int64_t sharing = std::int64_t(tensor()) * context();
     AttentionWork work;
-    work.batch = setting_.batch.local_batch_size;
     work.length = setting_.config.training.seq_len;
+    work.batch = setting_.batch.local_batch_size * setting_.config.row_tokens() / work.length;
     work.heads = std::max<std::int64_t>(1, (c.num_attention_heads + sharing - 1) / sharing);
     work.kv_heads = std::max<std::int64_t>(1, (c.num_key_value_heads + sharing - 1) / sharing);
     work.head_dim = c.head_dim;

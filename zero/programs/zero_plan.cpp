@@ -76,7 +76,7 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
   std::cout << machine.describe() << '\n';
   for (const std::string& line : machine.sources()) std::cout << "  " << line << '\n';
   for (const std::string& note : machine.notes) std::cout << "  note: " << note << '\n';
-  std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.training.seq_len
+  std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.row_tokens()
             << " tokens; " << result.possible << " layouts predicted, " << result.too_large
             << " faster ones do not fit, " << result.illegal << " are refused\n\n";
   if (!result.best[0].memory.fits) std::cout << "the first does NOT fit " << machine.describe() << "\n";

@@ -149,7 +149,7 @@ class Layouts {
     like_stage_3("recompute some blocks", {"activation_checkpoint.mode=selective"});
     like_stage_3("inputs kept", {"activation_checkpoint.keep=on"});
     like_stage_3("inputs in host memory", {"activation_checkpoint.mode=full", "offload.activations=cpu"});
-    const std::int64_t tile = config_.training.seq_len / 2 + 1;  // ragged
+    const std::int64_t tile = config_.row_tokens() / 2 + 1;  // ragged
     if (!config_.job.over_ranks())
       like_stage_3("MLP by tiles", {text("activation_checkpoint.mlp_tokens=", tile)}).same_as = "";
     if (config_.lora) like_stage_3("frozen weights kept", {"zero.frozen=keep"});

@@ -96,7 +96,7 @@ class Proof {
         layouts_(layouts),
         global_(global_batch_of(config)),
         precision_(config.training.precision),
-        tokens_(global_ * config.training.seq_len),
+        tokens_(global_ * config.row_tokens()),
         folder_(options.scratch, options.keep),
         runs_(run_of(config)),
         out_(out) {}

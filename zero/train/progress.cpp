@@ -87,6 +87,8 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
   std::vector<Field> fields{{0, "step " + padded(std::to_string(metrics.step), total.size()) + "/" + total},
                             {1, "loss " + format("%7.4f", metrics.loss)}};
   if (metrics.validation_loss) fields.push_back({2, "validation " + format("%.4f", *metrics.validation_loss)});
+  for (const auto& [name, value] : metrics.optimizer)
+    if (name == "rewards/accuracies") fields.push_back({2, "accuracy " + format("%4.0f %%", 100 * value)});
   fields.push_back({7, "lr " + format("%.2e", metrics.lr)});
   fields.push_back({6, "norm " + norm_text(metrics.grad_norm)});
   fields.push_back({4, rate_text(metrics.tokens_per_second) + " tok/s"});

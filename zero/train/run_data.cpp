@@ -12,6 +12,9 @@
 #include "models/formats/base_model.h"
 #include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "models/formats/tokenizer_files.h"
+#include "models/loss/dpo_loss.h"
+#include "models/loss/kto_loss.h"
+#include "models/loss/orpo_loss.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/data_files.h"
 #include "zero/config/setup.h"
@@ -23,7 +26,7 @@ namespace zero {
 namespace {
 
 /// A GPU's attention kernels are planned for each new length, which takes up to a second. All lengths of a run are
-/// therefore multiples of this, or seq_len.
+/// therefore multiples of this, or the most tokens of a row.
 constexpr std::int64_t device_length_multiple = 64;
 
 template <class Test>
@@ -52,7 +55,22 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   options.conversations.train_on = train_on_of(config.data.train_on);
   options.overlong = overlong_of(config.data.overlong);
   options.packing = config.data.packing;
+  if (config.preference) {
+    options.use = config.preference->takes_pairs() ? ExampleUse::pair : ExampleUse::judged;
+    if (config.preference->method == "orpo") options.targets = PairTargets::chosen_prompts;
+  }
   return options;
+}
+
+std::unique_ptr<const Loss> loss_of(const PreferenceSection& preference) {
+  if (preference.method == "orpo") return orpo_loss(preference.beta);
+  if (preference.method == "kto")
+    return kto_loss({preference.beta, preference.desirable_weight, preference.undesirable_weight});
+  DpoOptions options{{}, preference.beta, preference.label_smoothing};
+  for (std::size_t i = 0; i < preference.loss_type.size(); ++i)
+    options.terms.emplace_back(preference.loss_type[i],
+                               preference.loss_weights.empty() ? 1 : preference.loss_weights[i]);
+  return dpo_loss(options);
 }
 
 // Loads the tokenizer. Error messages begin with its place in the configuration.
@@ -83,14 +101,36 @@ void tell(const Communicator& communicator, const char* what, const RowSource& r
   if (const std::string warning = rows.warning(); !warning.empty()) log_warning(what, warning);
 }
 
-/// Holds out data.validation_fraction of the rows, and returns them. `rows` become the rest.
-std::shared_ptr<const RowSource> hold_out(const Config& config, std::shared_ptr<const RowSource>& rows) {
-  const auto held = std::llround(config.data.validation_fraction * double(rows->size()));
-  if (held < 1 || held >= rows->size())
-    throw InputError(text(config.where("data.validation_fraction"), ": is ", held, " of ", rows->size(),
+/// The rows of a data set, and for KTO its mismatched answers.
+struct RowSet {
+  std::shared_ptr<const RowSource> rows, mismatched;
+};
+
+RowSet row_set_of(std::shared_ptr<const RowSource> rows, const Config& config, std::int64_t global_batch_size) {
+  const auto* judged = dynamic_cast<const JudgedRows*>(rows.get());
+  if (!judged || !config.preference->divergence) return {std::move(rows), nullptr};
+  if (global_batch_size < 2)
+    throw InputError(
+        config.where("training.global_batch_size") +
+        ": must be at least 2, since preference.method = \"kto\" exchanges the answers of a batch: raise it, "
+        "or set preference.divergence = false");
+  auto mismatched = judged->mismatched(global_batch_size);
+  return {std::move(rows), std::move(mismatched)};
+}
+
+/// Holds out data.validation_fraction of the rows, and returns them. `set` becomes the rest.
+RowSet hold_out(const Config& config, RowSet& set) {
+  const std::int64_t all = set.rows->size();
+  const auto held = std::llround(config.data.validation_fraction * double(all));
+  if (held < 1 || held >= all)
+    throw InputError(text(config.where("data.validation_fraction"), ": is ", held, " of ", all,
                           " rows; at least one must be held out, and one left to train on"));
-  auto validation = std::make_shared<HeldOutRows>(rows, held, HeldOutRows::Side::validation);
-  rows = std::make_shared<HeldOutRows>(rows, held, HeldOutRows::Side::training);
+  RowSet validation;
+  for (const auto part : {&RowSet::rows, &RowSet::mismatched}) {
+    if (!(set.*part)) continue;
+    validation.*part = std::make_shared<HeldOutRows>(set.*part, held, HeldOutRows::Side::validation);
+    set.*part = std::make_shared<HeldOutRows>(set.*part, held, HeldOutRows::Side::training);
+  }
   return validation;
 }
 
@@ -135,25 +175,50 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
         tokenizer->model_path(), ": has ", tokenizer->vocab_size(),
         " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
         ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
-  std::shared_ptr<const RowSource> rows = open_rows(options, communicator), held_out;
-  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { held_out = hold_out(config, rows); });
-  tell(communicator, "training data: ", *rows);
-  SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
+  RowSet training, validation;
+  const auto open = [&](RowSet& set) {
+    std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
+    all_or_none(communicator, [&] { set = row_set_of(std::move(rows), config, batch.global_batch_size); });
+  };
+  open(training);
+  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { validation = hold_out(config, training); });
+  tell(communicator, "training data: ", *training.rows);
   TrainingData data;
+  const SampleOrder order(
+      {training.rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
   LoaderOptions loading{batch.mesh.index(communicator.rank(), axes::rows), batch.ranks, batch.local_batch_size,
                         batch.global_batch_size};
-  if (!device.is_cpu()) loading.length = {device_length_multiple, config.training.seq_len};
-  data.training = std::make_unique<Loader>(std::move(rows), std::move(order), loading);
+  if (!device.is_cpu()) loading.length = {device_length_multiple, config.row_tokens()};
+  const auto validation_loader = [&](std::shared_ptr<const RowSource> source, const Loss& loss) {
+    const std::int64_t rows_of_a_batch = config.job.over_ranks() ? 1 : loading.local_batch_size;
+    return std::make_unique<ValidationLoader>(std::move(source), loading.rank, loading.ranks, rows_of_a_batch,
+                                              loading.length, loss);
+  };
+  const auto add_references = [&](const std::string& name, RowSet& set) {
+    if (!config.preference || !config.preference->needs_reference()) return;
+    for (const auto& [source, suffix] : {std::pair(&set.rows, ""), std::pair(&set.mismatched, "_mismatched")}) {
+      if (!*source) continue;
+      auto with_reference = std::make_shared<ReferenceRows>(*source, config.preference->takes_pairs() ? 2 : 1);
+      data.references.push_back({name + suffix, with_reference, validation_loader(*source, cross_entropy_loss())});
+      *source = std::move(with_reference);
+    }
+  };
+  if (config.preference) data.loss = loss_of(*config.preference);
+  add_references("training", training);
+  if (training.mismatched) data.mismatched = std::make_unique<Loader>(std::move(training.mismatched), order, loading);
+  if (data.loss) loading.loss = data.loss.get();
+  data.training = std::make_unique<Loader>(std::move(training.rows), order, loading);
   if (!config.validates()) return data;
-  if (!held_out) {
+  if (!validation.rows) {
     options.files = config.data.validation;
     options.tail = PartialWindow::keep;
-    held_out = open_rows(options, communicator);
+    open(validation);
   }
-  tell(communicator, "validation data: ", *held_out);
-  data.validation =
-      std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks,
-                                         config.job.over_ranks() ? 1 : loading.local_batch_size, loading.length);
+  tell(communicator, "validation data: ", *validation.rows);
+  add_references("validation", validation);
+  if (validation.mismatched)
+    data.mismatched_validation = validation_loader(std::move(validation.mismatched), cross_entropy_loss());
+  data.validation = validation_loader(std::move(validation.rows), *loading.loss);
   return data;
 }
 

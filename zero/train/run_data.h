@@ -2,6 +2,8 @@
 // The data of a run: from [data] to the loaders of its batches.
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/core_share.h"
 #include "comm/communicator.h"
@@ -10,11 +12,24 @@
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
 #include "zero/data/rows/loader.h"
+#include "zero/data/rows/reference_rows.h"
 
 namespace zero {
 
+/// Rows that need log-probabilities of a reference model (zero/train/reference.h), and batches to compute them from.
+struct ReferencePart {
+  std::string name;  // "training", "validation", and the same of mismatched answers
+  std::shared_ptr<ReferenceRows> rows;
+  std::unique_ptr<ValidationLoader> loader;  // of the rows without the reference
+};
+
 /// The training data and the validation data of a run.
 struct TrainingData {
+  std::unique_ptr<const Loss> loss;  // null: cross-entropy
+  std::vector<ReferencePart> references;
+  // KTO's mismatched answers of the training and the validation rows; null for other losses.
+  std::unique_ptr<Loader> mismatched;
+  std::unique_ptr<ValidationLoader> mismatched_validation;
   std::unique_ptr<Loader> training;
   std::unique_ptr<ValidationLoader> validation;  // null: no validation data
 };

@@ -124,8 +124,9 @@ void StepLoop::finish(Step step) {
   metrics.epoch = batches_.loader().order().epochs_after(metrics.step);
   stamp(metrics);
   metrics.optimizer = step.result.optimizer;
-  for (std::size_t f = 0; f < step.figures.size(); ++f)
-    metrics.optimizer.emplace_back(step.figures[f].first, all.figures[f]);
+  std::vector<std::pair<std::string, double>> means;
+  for (std::size_t f = 0; f < step.figures.size(); ++f) means.emplace_back(step.figures[f].first, all.figures[f]);
+  append_figures(metrics.optimizer, batches_.loader().loss(), means);
   for (StepObserver* observer : observers_) observer->figures_known(step);
   if (step.validates)
     held_ = std::move(step);
@@ -144,10 +145,12 @@ void StepLoop::tell(const Step& step) {
   for (StepObserver* observer : observers_) observer->step_finished(step);
 }
 
-void StepLoop::release(std::optional<double> validation_loss) {
+void StepLoop::release(std::optional<double> validation_loss,
+                       const std::vector<std::pair<std::string, double>>& figures) {
   Step step = std::move(*std::exchange(held_, std::nullopt));
   step.validated = true;
   step.metrics.validation_loss = validation_loss;
+  step.metrics.optimizer.insert(step.metrics.optimizer.end(), figures.begin(), figures.end());
   if (validation_loss) stamp(step.metrics);
   tell(step);
 }

@@ -69,8 +69,8 @@ class StepLoop {
 
   /// The last step if its metrics wait for a validation; none if no step waits.
   const std::optional<Step>& held() const { return held_; }
-  /// Ends that wait. No loss means that the validation was skipped.
-  void release(std::optional<double> validation_loss);
+  /// Ends that wait. No loss means that the validation was skipped. `figures`: the validation's other metrics.
+  void release(std::optional<double> validation_loss, const std::vector<std::pair<std::string, double>>& figures = {});
 
   /// Reads the results of all steps in progress, up to a failure. Collective.
   void read_all();

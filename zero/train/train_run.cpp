@@ -24,6 +24,7 @@
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
+#include "zero/train/reference.h"
 #include "zero/train/result/save_result.h"
 #include "zero/train/resume.h"
 #include "zero/train/run_data.h"
@@ -206,12 +207,16 @@ int train_run(Job& job, const TrainArguments& arguments) {
   Engine engine(chain_of(run.own), mesh, options);
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
   if (Pipeline* pipeline = engine.pipeline()) log_info("pipeline: ", pipeline->describe(plan.batch.accumulation));
-  all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
+  Reference reference(data, plan.config, description.id);
+  const bool has_reference = !reference.is_needed() || (done && reference.read(job.control()));
+  all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done && has_reference); });
+  if (!has_reference && !reference.compute(engine, stop)) return static_cast<int>(ExitCode::stopped);
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());
   check_sharing(job, plan.config.checkpoint, output, *calls);
   // Files of a former run are removed only now, after everything that could prevent this run's first step was checked.
   RunRecords records = open_records(job, plan, arguments, description.id, position, steps, calls);
+  if (!has_reference) reference.write(job.control());
   return past_refusal([&] {
     check_owed_validation(position, records.metrics.get(), communicator);
     if (done && job.rank() == 0) log_what_is_left(position, steps, data.validation != nullptr);
@@ -239,7 +244,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     const std::string saved = save_result(engine, run, plan.config, checkpoints, training->position());
     if (records.progress) records.progress->close(peak_resident_bytes());
     if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
-    if (records.metrics) log_doubt_about_losses(plan, records.metrics->waiting());
+    if (records.metrics && !plan.config.preference) log_doubt_about_losses(plan, records.metrics->waiting());
     if (checkpoints.failed() && job.rank() == 0)
       log_warning("the run is finished, but its last checkpoint could not be written");
     return 0;

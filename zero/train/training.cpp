@@ -6,6 +6,7 @@
 #include "zero/train/observers/nonfinite_steps.h"
 #include "zero/train/observers/progress_lines.h"
 #include "zero/train/observers/samples.h"
+#include "zero/train/observers/step_divergence.h"
 #include "zero/train/observers/step_parts.h"
 #include "zero/train/observers/stops_on_request.h"
 #include "zero/train/observers/tensorboard_events.h"
@@ -27,6 +28,7 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   };
   auto saving = std::make_unique<CheckpointSaving>(CheckpointSaving::Parts{
       config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
+  if (parts.data.mismatched) list(std::make_unique<StepDivergence>(engine, batches_, *parts.data.mismatched));
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
   list(std::make_unique<StepParts>(config, loop_, engine, parts.data.training->micro_batches()));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
@@ -36,8 +38,9 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   // At a boundary a run is saved, validated, compared, rolled back and stopped, in this order.
   CheckpointSaving& saves = list(std::move(saving));
   Samples* samples = parts.samples ? &list(std::make_unique<Samples>(config, loop_, engine, *parts.samples)) : nullptr;
-  list(std::make_unique<Validation>(
-      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock, samples}));
+  list(std::make_unique<Validation>(Validation::Parts{config, loop_, engine, parts.data.validation.get(),
+                                                      parts.data.mismatched_validation.get(), saves, parts.clock,
+                                                      samples}));
   if (config.follows_best())
     list(std::make_unique<BestModel>(BestModel::Parts{config, loop_, engine, saves, parts.clock, parts.run}));
   list(std::make_unique<NonfiniteSteps>(

@@ -1,7 +1,10 @@
 #include "zero/train/training_batches.h"
 
+#include <ATen/ATen.h>
+
 #include "base/activity_clock.h"
 #include "base/random.h"
+#include "models/loss/kto_loss.h"
 #include "models/nn/device_batch.h"
 
 namespace zero {
@@ -10,9 +13,15 @@ Batch on_device(const Engine& engine, const Batch& batch) {
   return to_device(batch, engine.device(), engine.options().precision.compute);
 }
 
+void add_divergence(Batch& batch, double divergence) {
+  if (batch.ids.size(0) > 0) batch.named[divergence_name] = at::full({batch.ids.size(0), 1}, divergence, at::kFloat);
+}
+
 Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
   const ActivityScope scope(Activity::data);
-  return on_device(engine_, loader_.batch(step, index));
+  Batch batch = loader_.batch(step, index);
+  if (divergence_) add_divergence(batch, *divergence_);
+  return on_device(engine_, batch);
 }
 
 ContextOf TrainingBatches::contexts(std::int64_t step) {

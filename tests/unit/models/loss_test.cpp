@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "models/loss/cross_entropy_loss.h"
+#include "models/loss/dpo_loss.h"
+#include "models/loss/orpo_loss.h"
 #include "models/loss/sequence_loss.h"
 #include "models/loss_terms.h"
 #include "models/nn/head.h"
@@ -156,6 +158,135 @@ TEST(SequenceLoss, MayDependOnAllSequencesOfARow) {
   EXPECT_NEAR(figures[1].second.item<double>(), 2, 2);
   Bench without;
   EXPECT_THROW(by_chunks(without, Preference(), 1), Error) << "the batch names no reference";
+}
+
+/// log p of both documents and their numbers of trained tokens, [rows, 2].
+struct Answers {
+  at::Tensor p, tokens;
+
+  Answers(const Bench& bench, const at::Tensor& tokens_p, const at::Tensor& answers = at::ones({rows, length})) {
+    const auto both = [&](const at::Tensor& each) {
+      return at::stack({each.narrow(1, 0, 9).sum(1), each.narrow(1, 9, length - 9).sum(1)}, 1);
+    };
+    p = both(tokens_p * answers);
+    tokens = both((bench.batch.targets != ignored_target) * answers).clamp_min(1);
+  }
+};
+
+TEST(DpoLoss, TermsAreTheirFormulas) {
+  using at::log_sigmoid, at::sigmoid, at::square;
+  constexpr double beta = 0.3, s = 0.1;
+  struct Case {
+    const char* name;
+    std::function<at::Tensor(const at::Tensor& c, const at::Tensor& r, const at::Tensor& mc, const at::Tensor& mr)>
+        value;
+  };
+  using T = const at::Tensor&;
+  const Case cases[] = {
+      {"sigmoid",
+       [](T c, T r, T, T) { return -(1 - s) * log_sigmoid(beta * (c - r)) - s * log_sigmoid(beta * (r - c)); }},
+      {"robust",
+       [](T c, T r, T, T) {
+         return ((s - 1) * log_sigmoid(beta * (c - r)) + s * log_sigmoid(beta * (r - c))) / (1 - 2 * s);
+       }},
+      {"sigmoid_norm",
+       [](T, T, T c, T r) { return -(1 - s) * log_sigmoid(beta * (c - r)) - s * log_sigmoid(beta * (r - c)); }},
+      {"hinge", [](T c, T r, T, T) { return (1 - beta * (c - r)).clamp_min(0); }},
+      {"ipo", [](T, T, T c, T r) { return square(c - r - 0.5 / beta); }},
+      {"exo_pair",
+       [](T c, T r, T, T) {
+         const at::Tensor q = sigmoid(beta * (c - r));
+         return q * (q.log() - std::log(1 - s)) + (1 - q) * ((1 - q).log() - std::log(s));
+       }},
+      {"nca_pair",
+       [](T c, T r, T, T) { return -log_sigmoid(beta * c) - log_sigmoid(-beta * c) / 2 - log_sigmoid(-beta * r) / 2; }},
+      {"bco_pair", [](T c, T r, T, T) { return -log_sigmoid(beta * c) - log_sigmoid(-beta * r); }},
+      {"sppo_hard", [](T c, T r, T, T) { return square(c - 0.5 / beta) + square(r + 0.5 / beta); }},
+      {"apo_zero", [](T c, T r, T, T) { return 1 - sigmoid(beta * c) + sigmoid(beta * r); }},
+      {"apo_down", [](T c, T r, T, T) { return sigmoid(beta * c) + 1 - sigmoid(beta * (c - r)); }}};
+  std::vector<std::string> names;
+  Bench bench;
+  bench.pair();
+  bench.batch.named[reference_name] = bench.batch.named["reference"];
+  bench.batch.row_weights = at::tensor({0.5f, 2.0f, 1.0f, 3.0f});
+  for (const Case& one : cases) {
+    names.emplace_back(one.name);
+    expect_equal(
+        bench, *dpo_loss({{{one.name, 2.0}}, beta, s}),
+        [&](const at::Tensor& tokens_p) {
+          const Answers both(bench, tokens_p);
+          const at::Tensor ratio = both.p - bench.batch.named["reference"], mean = ratio / both.tokens;
+          return (bench.batch.row_weights * 2 *
+                  one.value(ratio.select(1, 0), ratio.select(1, 1), mean.select(1, 0), mean.select(1, 1)))
+              .sum();
+        },
+        1e-7);
+  }
+  names.emplace_back("sft");
+  EXPECT_EQ(names, dpo_terms());
+  EXPECT_THROW(dpo_loss({{{"dpo", 1.0}}}), InputError);
+}
+
+TEST(DpoLoss, AddsTheLikelihoodOfChosenAnswers) {
+  Bench bench;
+  bench.pair();
+  bench.batch.named[reference_name] = bench.batch.named["reference"];
+  bench.batch.named[token_share_name] = at::full({rows, 1}, 0.25);
+  const auto loss = dpo_loss({{{"hinge", 1.0}, {"sft", 3.0}}, 0.1, 0});
+  EXPECT_TRUE(loss->averages_tokens());
+  expect_equal(
+      bench, *loss,
+      [&](const at::Tensor& tokens_p) {
+        const Answers both(bench, tokens_p);
+        const at::Tensor ratio = both.p - bench.batch.named["reference"];
+        return ((1 - 0.1 * (ratio.select(1, 0) - ratio.select(1, 1))).clamp_min(0) - 0.75 * both.p.select(1, 0)).sum();
+      },
+      1e-7);
+}
+
+// Prompts count in the likelihood, but not in the odds.
+TEST(OrpoLoss, IsItsFormula) {
+  Bench bench;
+  bench.pair();
+  bench.batch.targets.select(0, 3).fill_(5);
+  const at::Tensor answers = at::ones({rows, length});
+  answers.narrow(1, 0, 7).zero_();
+  answers.narrow(1, 9, 3).zero_();
+  bench.batch.named[answers_name] = answers;
+  bench.batch.named[token_share_name] = at::full({rows, 1}, 0.25);
+  const Found right = by_autograd(bench, [&](const at::Tensor& tokens_p) {
+    const Answers both(bench, tokens_p, answers);
+    const at::Tensor mean = both.p / both.tokens, odds = mean - (1 - mean.exp()).log();
+    return (-0.2 * at::log_sigmoid(odds.select(1, 0) - odds.select(1, 1)) - 0.25 * tokens_p.narrow(1, 0, 9).sum(1))
+        .sum();
+  });
+  for (const std::int64_t bytes : chunk_sizes) {
+    const Found mine = by_chunks(bench, *orpo_loss(0.2), bytes);
+    EXPECT_LT(deviation(mine.loss, right.loss), 1e-7);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(deviation(mine.grads[i], right.grads[i]), 1e-7) << i;
+  }
+}
+
+TEST(OrpoLoss, StaysFiniteForACertainAnswer) {
+  Bench bench;
+  bench.pair();
+  bench.batch.targets.fill_(ignored_target);  // an answer without tokens has log p = 0
+  bench.batch.named[answers_name] = at::ones({rows, length});
+  bench.batch.named[token_share_name] = at::ones({rows, 1});
+  EXPECT_TRUE(std::isfinite(by_chunks(bench, *orpo_loss(0.2), 1).loss.item<double>()));
+}
+
+TEST(PairLosses, ReportFiguresUnderTrlsNames) {
+  Bench bench;
+  bench.pair();
+  bench.batch.named[reference_name] = bench.batch.named["reference"];
+  const LossFigures figures = by_chunks(bench, *dpo_loss({}), 1).figures;
+  std::map<std::string, double> named;
+  for (const auto& [name, sum] : figures) named[name] = sum.item<double>();
+  EXPECT_NEAR(named.at("rewards/margins"), named.at("rewards/chosen") - named.at("rewards/rejected"), 1e-9);
+  EXPECT_EQ(named.count("logps/chosen"), 1u);
+  EXPECT_GE(named.at("rewards/accuracies"), 0);
+  EXPECT_LE(named.at("rewards/accuracies"), rows);
 }
 
 TEST(SequenceLoss, RoundsInBfloatAsItsTypeDoes) {

@@ -209,13 +209,14 @@ void Pipeline::share(Result& result) {
         own == result.figures.end() ? at::zeros({1}, at::kDouble) : own->second.to(at::kDouble).view({1});
     figures.emplace_back(name, sum.clone());
     stages_.all_reduce(figures.back().second, {at::kDouble, false}, {Phase::other});
-    figures.back().second = figures.back().second.view({});
+    figures.back().second = figures.back().second.squeeze(0);
   }
   result.figures = std::move(figures);
 }
 
-at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::Head& head) {
+at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::Head& head, LossFigures* figures) {
   at::Tensor result;
+  Result shared{at::zeros({1}, at::kDouble), {}};
   for (const auto& [r, run] : own_) {
     at::Tensor x;
     if (!run.is_first()) {
@@ -223,6 +224,7 @@ at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::He
       stages_.recv(x, stage_of(r - 1), tag_of({false, r, 0}));
     }
     const ChainPass pass(run, context, {}, x, head);
+    if (figures) add_figures(shared.figures, pass.figures());
     if (run.is_last())
       result = pass.result().contiguous();
     else
@@ -242,6 +244,10 @@ at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::He
   shape.pop_back();
   if (!result.defined()) result = at::empty(shape, at::TensorOptions().dtype(type).device(context.batch->ids.device()));
   stages_.broadcast(result.view({-1}), last, {Phase::forward});
+  if (figures) {
+    share(shared);
+    add_figures(*figures, shared.figures);
+  }
   return result;
 }
 

@@ -43,8 +43,8 @@ class Pipeline {
   Result accumulate(std::int64_t micro_batches, double scale, const ContextOf& context_of);
 
   /// Runs forward without gradients. Returns the summed loss, or the result of `head` on the last unit's input, on all
-  /// stages. Collective.
-  at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head);
+  /// stages. Adds the loss's metrics to `figures`, if given. Collective.
+  at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head, LossFigures* figures);
 
   /// The order of a step's actions.
   const PipelineSchedule& schedule(std::int64_t micro_batches);

@@ -53,7 +53,9 @@ class Reader {
   Example completion() const {
     check({"prompt", "completion"});
     if (has("label") && line_["label"].is_boolean())
-      refuse("\"label\": examples that were liked or not (KTO) are not trained; keep the liked ones, without the key");
+      refuse(
+          "\"label\" makes a judged answer: give [preference] method = \"kto\" (docs/preferences.md), or keep the liked "
+          "ones, without the key");
     Example example;
     example.kind = Example::Kind::completion;
     example.prompt = string_of(line_, "prompt");
@@ -107,8 +109,8 @@ class Reader {
   [[noreturn]] void refuse_unknown_kind() const {
     if (has("chosen") && has("rejected"))
       refuse(
-          "\"chosen\" and \"rejected\" make an example of preferences, and those are not trained (no DPO or the like): "
-          "keep the chosen answers alone, as \"messages\" or as \"prompt\" and \"completion\"");
+          "\"chosen\" and \"rejected\" make a pair of preferences: give [preference] to train on pairs "
+          "(docs/preferences.md), or keep the chosen answers alone, as \"messages\" or as \"prompt\" and \"completion\"");
     std::string keys;
     for (const auto& [key, value] : line_.items())
       if (!value.is_null()) keys += (keys.empty() ? "\"" : ", \"") + key.substr(0, 40) + "\"";

@@ -153,4 +153,10 @@ EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
   return encoded;
 }
 
+std::vector<std::int32_t> ConversationEncoder::encode_prompt(const Example& completion) const {
+  std::vector<std::int32_t> ids = tokenizer_.encode(completion.prompt).ids;
+  if (!starts_with(ids, opening_)) ids.insert(ids.begin(), opening_.begin(), opening_.end());
+  return ids;
+}
+
 }  // namespace zero

@@ -49,6 +49,9 @@ class ConversationEncoder {
   /// or if the messages' training flags cannot be honoured. The error's message begins with the example's place.
   EncodedExample encode(const Example& example) const;
 
+  /// The ids of a completion's prompt without the completion. They need not be a prefix of the example's ids.
+  std::vector<std::int32_t> encode_prompt(const Example& completion) const;
+
   /// Throws InputError if conversations cannot be encoded.
   const ChatTemplate& chat_template() const;
 

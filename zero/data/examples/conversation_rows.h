@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "zero/data/examples/encoded_examples.h"
+#include "zero/data/examples/kept_sequences.h"
 #include "zero/data/rows/row_source.h"
 
 namespace zero {
 
-/// Reads tokens on demand; holds 12 bytes per example in memory, 28 if packed. An example of n tokens has n - 1 inputs
+/// Holds 12 bytes per example in memory, 28 if packed. An example of n tokens has n - 1 inputs
 /// and targets. Packed examples restart their positions and have document numbers, so they do not attend to each other.
 /// The loss equals that of training them one by one.
 class ConversationRows : public RowSource {
@@ -22,28 +22,20 @@ class ConversationRows : public RowSource {
   std::int64_t trained_tokens(std::int64_t index) const override;
   std::int64_t length(std::int64_t index) const override;
   std::string describe() const override;
-  std::string warning() const override { return warning_of(counts_, options_.seq_len); }
+  std::string warning() const override { return warning_of(counts(), options_.seq_len); }
 
-  const ExampleCounts& counts() const { return counts_; }
+  const ExampleCounts& counts() const { return examples_.counts(); }
 
  private:
   void arrange();
-  std::string names() const;  // of the files
-  std::int64_t examples() const { return static_cast<std::int64_t>(trained_.size()); }
-  std::int64_t length_of(std::int64_t example) const { return starts_[example + 1] - starts_[example] - 1; }
-  void read(std::int64_t example, std::vector<std::int64_t>& tokens) const;
   /// Calls `take` for each example of a row.
   template <class Take>
   void each_of(std::int64_t index, const Take& take) const;
 
   ConversationRowsOptions options_;
-  std::vector<TokenFile> files_;
-  std::vector<std::int64_t> file_starts_ = {0};  // start of each file in the concatenated tokens, and the end
-  ExampleCounts counts_;
-  std::vector<std::int64_t> starts_ = {0};  // start of each example in the concatenated tokens, and the end
-  std::vector<std::uint32_t> trained_;      // number of trained tokens of each example
-  std::vector<std::int64_t> packed_;        // examples, row by row; empty: each is a row
-  std::vector<std::int64_t> row_starts_;    // start of each row in packed_, and the end
+  KeptSequences examples_;
+  std::vector<std::int64_t> packed_;      // examples, row by row; empty: each is a row
+  std::vector<std::int64_t> row_starts_;  // start of each row in packed_, and the end
 };
 
 }  // namespace zero

@@ -16,23 +16,52 @@ namespace zero {
 namespace {
 
 /// Increase the version whenever the ids or masks of the same examples change.
-constexpr const char* example_rule = "kept examples, version 7";
+constexpr const char *example_rule = "kept examples, version 7", *pair_rule = "kept pairs, version 1",
+                     *judged_rule = "kept judged answers, version 1";
+
+const char* rule_of(ExampleUse use) {
+  return use == ExampleUse::single ? example_rule : use == ExampleUse::pair ? pair_rule : judged_rule;
+}
+
+void add_example(EncodedExamples& kept, ExampleUse use, const ConversationEncoder& encoder, std::string_view json,
+                 const std::string& place) {
+  if (use == ExampleUse::single) return kept.add(encoder.encode(parse_example(json, place)));
+  if (use == ExampleUse::pair) return kept.add(encode_pair(encoder, parse_pair(json, place)));
+  for (const JudgedAnswer& answer : parse_judged(json, place))
+    kept.add(encode_judged(encoder, answer.example), answer.is_desirable);
+}
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 
 }  // namespace
 
-void EncodedExamples::add(EncodedExample example) {
+void EncodedExamples::check_ids(const EncodedExample& example) const {
   for (const std::int32_t id : example.ids)
     if (id >= options_.vocab_size)
       throw InputError(text(example.place, ": id ", id, " is beyond the model's vocabulary of ", options_.vocab_size));
-  for (const EncodedExample& window :
-       trained_windows(std::move(example), options_.seq_len, options_.overlong, counts_)) {
-    for (std::size_t i = 0; i < window.ids.size(); ++i)
-      tokens_.push_back(static_cast<std::uint32_t>(window.ids[i]) | (window.trained[i] ? trained_bit : 0));
-    lengths_.push_back(static_cast<std::uint32_t>(window.ids.size()));
-    trained_.push_back(static_cast<std::uint32_t>(std::count(window.trained.begin(), window.trained.end(), 1)));
-  }
+}
+
+void EncodedExamples::keep(const EncodedExample& sequence, bool is_desirable) {
+  for (std::size_t i = 0; i < sequence.ids.size(); ++i)
+    tokens_.push_back(static_cast<std::uint32_t>(sequence.ids[i]) | (sequence.trained[i] ? trained_bit : 0));
+  lengths_.push_back(static_cast<std::uint32_t>(sequence.ids.size()));
+  trained_.push_back(static_cast<std::uint32_t>(std::count(sequence.trained.begin(), sequence.trained.end(), 1)) |
+                     (is_desirable ? desirable_bit : 0));
+}
+
+void EncodedExamples::add(EncodedExample example, bool is_desirable) {
+  check_ids(example);
+  for (const EncodedExample& window : trained_windows(std::move(example), options_.seq_len, options_.overlong, counts_))
+    keep(window, is_desirable);
+}
+
+void EncodedExamples::add(EncodedPair pair) {
+  check_ids(pair.chosen);
+  check_ids(pair.rejected);
+  const auto kept = trained_pair(std::move(pair), options_.seq_len, options_.overlong, counts_);
+  if (!kept) return;
+  keep(kept->chosen);
+  keep(kept->rejected);
 }
 
 EncodedChunk EncodedExamples::take() {
@@ -70,13 +99,15 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
   CacheRecipe recipe;
   recipe.source = path;
   // Packing is not part of the fingerprint, since it only arranges the kept examples.
-  recipe.rule = fingerprint_of(text(example_rule, "; ", hex(encoding), "; ", options.seq_len, " ",
+  recipe.rule = fingerprint_of(text(rule_of(options.use), "; ", hex(encoding), "; ", options.seq_len, " ",
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;
   cut_examples(recipe);
   recipe.encode = [encoder = std::move(encoder), path, options](const SourceChunk& chunk) {
     EncodedExamples kept(options);
-    for_each_example(chunk, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
+    for_each_example(chunk, path, [&](std::string_view json, const std::string& place) {
+      add_example(kept, options.use, *encoder, json, place);
+    });
     return kept.take();
   };
   return recipe;

@@ -11,34 +11,46 @@
 
 namespace zero {
 
+/// The kind of a file's examples: single ones, pairs of answers, or judged answers
+/// (zero/data/examples/preference_pair.h).
+enum class ExampleUse : std::uint8_t { single, pair, judged };
+
 struct ConversationRowsOptions {
   std::int64_t seq_len = 0;  // maximum inputs of a row
   Overlong overlong = Overlong::truncate;
   bool packing = false;
   std::int64_t vocab_size = 0;  // of the model; every id is below it
+  ExampleUse use = ExampleUse::single;
 };
 
 /// The kept examples of a chunk. A stored token is its id, with trained_bit set if it is a trained target.
 class EncodedExamples {
  public:
   static constexpr std::uint32_t trained_bit = 1u << 31;
+  /// Set in the number of trained tokens of a desirable answer.
+  static constexpr std::uint32_t desirable_bit = 1u << 31;
 
   explicit EncodedExamples(const ConversationRowsOptions& options) : options_(options) {}
 
-  /// Keeps the trained part of an example. Throws InputError for an id outside the vocabulary.
-  void add(EncodedExample example);
+  /// Keeps the trained part of an example, or of a pair as two sequences. Throws InputError for an id outside the
+  /// vocabulary. `is_desirable`: of a judged answer.
+  void add(EncodedExample example, bool is_desirable = false);
+  void add(EncodedPair pair);
 
   /// Returns the concatenated tokens, and notes: the counts, and for each kept example its length and its number of
   /// trained tokens.
   EncodedChunk take();
 
  private:
+  void check_ids(const EncodedExample& example) const;
+  void keep(const EncodedExample& sequence, bool is_desirable = false);
+
   ConversationRowsOptions options_;
   ExampleCounts counts_;
   std::vector<std::uint32_t> tokens_, lengths_, trained_;
 };
 
-/// The notes of all chunks, in order.
+/// The notes of all chunks, in order. A number of trained tokens may hold desirable_bit.
 struct ExampleNotes {
   ExampleCounts counts;
   std::vector<std::uint32_t> lengths, trained;  // per kept example

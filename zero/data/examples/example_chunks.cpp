@@ -52,9 +52,8 @@ void cut_examples(CacheRecipe& recipe) {
 }
 
 void for_each_example(const SourceChunk& chunk, const std::string& path,
-                      const std::function<void(const Example&)>& take) {
-  ExampleReader reader = reader_of(
-      chunk, path, [&](std::string_view json, const std::string& place) { take(parse_example(json, place)); });
+                      const std::function<void(std::string_view json, const std::string& place)>& take) {
+  ExampleReader reader = reader_of(chunk, path, take);
   reader.add(chunk.bytes);
   if (chunk.last) reader.finish();
 }

@@ -3,8 +3,8 @@
 // No LibTorch.
 #include <functional>
 #include <string>
+#include <string_view>
 
-#include "zero/data/examples/conversation.h"
 #include "zero/data/text/token_cache.h"
 
 namespace zero {
@@ -12,9 +12,9 @@ namespace zero {
 /// Makes the recipe cut `recipe.source` into chunks of whole examples, and number lines or rows in messages.
 void cut_examples(CacheRecipe& recipe);
 
-/// Calls `take` for each example of a chunk. Throws InputError that names the file and the line or row if an example is
-/// invalid.
+/// Calls `take` with the text and the place of each example of a chunk. Throws InputError that names the file and the
+/// line or row if the chunk is malformed.
 void for_each_example(const SourceChunk& chunk, const std::string& path,
-                      const std::function<void(const Example&)>& take);
+                      const std::function<void(std::string_view json, const std::string& place)>& take);
 
 }  // namespace zero

@@ -10,11 +10,10 @@
 #include "zero/data/examples/example_reader.h"
 
 namespace zero {
-namespace {
 
-using Take = std::function<bool(const Example&, const std::set<std::string>& ignored)>;
-
-void read_each(const std::string& path, const Take& take, std::int64_t max_bytes) {
+void read_example_texts(const std::string& path,
+                        const std::function<bool(std::string_view json, const std::string& place)>& take,
+                        std::int64_t max_bytes) {
   const File file = File::open(path);
   bool wanted = true, found = false;
   ExampleReader reader(
@@ -22,9 +21,7 @@ void read_each(const std::string& path, const Take& take, std::int64_t max_bytes
       [&](std::string_view json, const std::string& place) {
         if (!wanted) return;
         found = true;
-        std::set<std::string> ignored;
-        const Example example = parse_example(json, place, &ignored);
-        wanted = take(example, ignored);
+        wanted = take(json, place);
       },
       max_bytes);
   std::vector<char> block(1 << 20);
@@ -38,25 +35,31 @@ void read_each(const std::string& path, const Take& take, std::int64_t max_bytes
   if (!found) throw InputError(text(path, ": holds no example: take it out, or name a file with examples"));
 }
 
-}  // namespace
-
 void read_examples(const std::string& path, const std::function<bool(const Example&)>& take, std::int64_t max_bytes) {
-  read_each(
-      path, [&](const Example& example, const auto&) { return take(example); }, max_bytes);
+  read_example_texts(
+      path, [&](std::string_view json, const std::string& place) { return take(parse_example(json, place)); },
+      max_bytes);
 }
 
-std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads) {
+std::vector<Example> one_sequence(std::string_view json, const std::string& place, std::set<std::string>* ignored) {
+  return {parse_example(json, place, ignored)};
+}
+
+std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads,
+                                   const ParseSequences& parse) {
   static constexpr std::string_view of_messages = "[].";  // follows the name of their list
   std::set<std::string> all;
-  const Take take = [&](const Example& example, const std::set<std::string>& ignored) {
+  read_example_texts(path, [&](std::string_view json, const std::string& place) {
+    std::set<std::string> ignored;
+    const std::vector<Example> sequences = parse(json, place, &ignored);
     for (const std::string& key : ignored) {
       if (all.contains(key)) continue;
       const std::size_t behind = key.find(of_messages);
-      if (behind == key.npos || !reads(key.substr(behind + of_messages.size()), example)) all.insert(key);
+      const auto needs = [&](const Example& one) { return reads(key.substr(behind + of_messages.size()), one); };
+      if (behind == key.npos || std::ranges::none_of(sequences, needs)) all.insert(key);
     }
     return --count > 0;
-  };
-  read_each(path, take, 16 << 20);
+  });
   return all;
 }
 

@@ -72,6 +72,31 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
   return windows;
 }
 
+std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, Overlong overlong,
+                                        ExampleCounts& counts) {
+  ++counts.examples;
+  counts.unended += pair.chosen.unended;
+  const auto most = static_cast<std::size_t>(seq_len) + 1;
+  EncodedExample* const sides[] = {&pair.chosen, &pair.rejected};
+  const bool too_long = std::ranges::any_of(sides, [&](const EncodedExample* side) { return side->ids.size() > most; });
+  if (too_long && overlong == Overlong::drop) {
+    ++counts.dropped_overlong;
+    for (const EncodedExample* side : sides) counts.lost_tokens += trained_from(*side, 0);
+    return std::nullopt;
+  }
+  counts.truncated += too_long;
+  for (EncodedExample* side : sides) {
+    if (side->ids.size() <= most) continue;
+    counts.lost_tokens += trained_from(*side, most);
+    std::string whole = std::move(side->text);
+    *side = window_of(*side, 0, most);
+    side->text = std::move(whole);
+  }
+  if (std::ranges::all_of(sides, [](const EncodedExample* side) { return trained_from(*side, 0) > 0; })) return pair;
+  ++counts.dropped_untrained;
+  return std::nullopt;
+}
+
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
   const std::int64_t lost = counts.dropped_overlong + counts.dropped_untrained,
                      overlong = counts.truncated + counts.dropped_overlong;

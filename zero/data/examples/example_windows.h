@@ -1,10 +1,12 @@
 #pragma once
 // Examples longer than seq_len: the parts that are trained, and counts of the rest. No LibTorch.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "zero/data/examples/conversation_encoder.h"
+#include "zero/data/examples/preference_pair.h"
 
 namespace zero {
 
@@ -33,6 +35,11 @@ struct ExampleCounts {
 /// token. The first part keeps the text.
 std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
                                             ExampleCounts& counts);
+
+/// The trained part of a pair whose sequences have at most seq_len inputs each. Returns none if one of them has no
+/// trained token left. `truncate` keeps the starts of sequences, `drop` omits the pair.
+std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, Overlong overlong,
+                                        ExampleCounts& counts);
 
 /// Returns a message about lost tokens and how to keep them, and about replies without an end; may be empty.
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);

@@ -19,6 +19,7 @@ class HeldOutRows final : public RowSource {
   std::int64_t size() const override;
   Row row(std::int64_t index) const override { return rows_->row(place(index)); }
   std::int64_t trained_tokens(std::int64_t index) const override { return rows_->trained_tokens(place(index)); }
+  std::int64_t first_trained(std::int64_t index) const override { return rows_->first_trained(place(index)); }
   std::int64_t length(std::int64_t index) const override { return rows_->length(place(index)); }
   std::vector<std::string> named_tensors() const override { return rows_->named_tensors(); }
   std::string describe() const override;

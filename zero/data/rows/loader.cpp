@@ -78,7 +78,20 @@ void add_for_loss(Batch& batch, const std::vector<Row>& rows, std::int64_t longe
 }
 
 RowCounts counts_of(const RowSource& source, std::int64_t row) {
-  return {source.trained_tokens(row), source.length(row)};
+  return {source.trained_tokens(row), source.length(row), source.first_trained(row)};
+}
+
+void add(Denominators& sums, const Loss& loss, const RowCounts& row) {
+  sums.loss += loss.count(row);
+  sums.first_trained += row.first_trained;
+}
+
+/// Adds what the loss reads besides the rows.
+Batch completed(Batch batch, const Loss& loss, const Denominators& step) {
+  if (loss.averages_tokens() && batch.ids.size(0) > 0)
+    batch.named[token_share_name] =
+        at::full({batch.ids.size(0), 1}, step.loss / double(std::max<std::int64_t>(1, step.first_trained)), at::kFloat);
+  return batch;
 }
 
 void require_needs(const Loss& loss, const RowSource& source) {
@@ -150,14 +163,16 @@ std::vector<std::int64_t> Loader::rows(std::int64_t step, std::int64_t micro_bat
 Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
   std::vector<Row> rows;
   for (const std::int64_t row : this->rows(step, micro_batch, options_.rank)) rows.push_back(source_->row(row));
-  return make_batch(rows, 1, options_.length);
+  return completed(make_batch(rows, 1, options_.length), loss(), denominators(step));
 }
 
-double Loader::denominator(std::int64_t step) {
-  double sum = 0;
-  for (const std::int64_t row : rows_of(step)) sum += options_.loss->count(counts_of(*source_, row));
-  return sum;
+Denominators Loader::denominators(std::int64_t step) {
+  Denominators sums;
+  for (const std::int64_t row : rows_of(step)) add(sums, loss(), counts_of(*source_, row));
+  return sums;
 }
+
+double Loader::denominator(std::int64_t step) { return denominators(step).loss; }
 
 std::int64_t Loader::trained_tokens(std::int64_t step) {
   std::int64_t sum = 0;
@@ -187,7 +202,7 @@ ValidationLoader::ValidationLoader(std::shared_ptr<const RowSource> source, int 
   for (std::int64_t row = 0; row < source_->size(); ++row) {
     const RowCounts counts = counts_of(*source_, row);
     trained_tokens_ += counts.trained_tokens;
-    denominator_ += loss_.count(counts);
+    add(denominators_, loss_, counts);
   }
 }
 
@@ -196,13 +211,19 @@ std::int64_t ValidationLoader::micro_batches() const {
   return (source_->size() + pass - 1) / pass;
 }
 
-Batch ValidationLoader::batch(std::int64_t micro_batch) const {
+ValidationLoader::Range ValidationLoader::rows_of(std::int64_t micro_batch) const {
   const std::int64_t pass = local_batch_size_ * ranks_, first = micro_batch * pass;
   const std::int64_t count = std::min(pass, source_->size() - first);
-  const std::int64_t begin = first + count * rank_ / ranks_, end = first + count * (rank_ + 1) / ranks_;
+  return {first + count * rank_ / ranks_, first + count * (rank_ + 1) / ranks_};
+}
+
+Batch ValidationLoader::batch(std::int64_t micro_batch) const {
+  const Range range = rows_of(micro_batch);
   std::vector<Row> rows;
-  for (std::int64_t row = begin; row < end; ++row) rows.push_back(source_->row(row));
-  return make_batch(rows, count > 0 ? source_->length(first) : 1, length_);
+  for (std::int64_t row = range.begin; row < range.end; ++row) rows.push_back(source_->row(row));
+  const std::int64_t first = micro_batch * local_batch_size_ * ranks_;
+  return completed(make_batch(rows, first < source_->size() ? source_->length(first) : 1, length_), loss_,
+                   denominators_);
 }
 
 }  // namespace zero

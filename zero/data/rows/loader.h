@@ -20,6 +20,12 @@ struct BatchLength {
   std::int64_t of(std::int64_t longest) const;
 };
 
+/// The sums over the rows of a step, on all ranks, by which its loss is divided.
+struct Denominators {
+  double loss = 0;                 // Loss::count()
+  std::int64_t first_trained = 0;  // trained tokens of first documents
+};
+
 /// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
 /// at the end: id 0, ignored_target, position 0, document -1. No rows give [0, empty_length].
 ///
@@ -73,6 +79,7 @@ class Loader {
 
  private:
   const std::vector<std::int64_t>& rows_of(std::int64_t step);
+  Denominators denominators(std::int64_t step);
 
   std::shared_ptr<const RowSource> source_;
   SampleOrder order_;
@@ -91,21 +98,29 @@ class ValidationLoader {
   /// Equal on all ranks.
   std::int64_t micro_batches() const;
   Batch batch(std::int64_t micro_batch) const;
+  /// The number of the batch's first row.
+  std::int64_t first_row(std::int64_t micro_batch) const { return rows_of(micro_batch).begin; }
 
+  const RowSource& source() const { return *source_; }
   const Loss& loss() const { return loss_; }
   /// The loss's denominator over all rows and ranks.
-  double denominator() const { return denominator_; }
+  double denominator() const { return denominators_.loss; }
   /// Over all rows and ranks.
   std::int64_t trained_tokens() const { return trained_tokens_; }
 
  private:
+  struct Range {
+    std::int64_t begin, end;
+  };
+  Range rows_of(std::int64_t micro_batch) const;
+
   std::shared_ptr<const RowSource> source_;
   int rank_;
   int ranks_;
   std::int64_t local_batch_size_;
   BatchLength length_;
   const Loss& loss_;
-  double denominator_ = 0;
+  Denominators denominators_;
   std::int64_t trained_tokens_ = 0;
 };
 

@@ -32,6 +32,9 @@ class RowSource {
   /// The number of trained targets of a row, without building the row.
   virtual std::int64_t trained_tokens(std::int64_t index) const = 0;
 
+  /// The number of trained targets of a row's first document, without building the row.
+  virtual std::int64_t first_trained(std::int64_t index) const { return trained_tokens(index); }
+
   /// The number of ids of a row, without building the row.
   virtual std::int64_t length(std::int64_t index) const = 0;
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <utility>
 
+#include "zero/train/divergence.h"
+#include "zero/train/training_batches.h"
+
 namespace zero {
 
 bool Validation::follows(std::int64_t step) const {
@@ -22,34 +25,51 @@ void Validation::before_step(Step& step) {
 Then Validation::at_boundary() {
   StepLoop& loop = parts_.loop;
   if (loop.failed() || loop.stops() || !loop.held()) return Then::go_on;
-  std::optional<double> validation_loss;
-  if (parts_.rows) {
-    validation_loss = loss();
-    if (!validation_loss) return Then::go_on;
-    if (parts_.samples && std::isfinite(*validation_loss)) parts_.samples->write(loop.held()->metrics.step);
+  if (!parts_.rows) {
+    loop.release(std::nullopt);
+    return Then::go_on;
   }
-  loop.release(validation_loss);
+  const std::optional<Result> result = validate();
+  if (!result) return Then::go_on;
+  if (parts_.samples && std::isfinite(result->loss)) parts_.samples->write(loop.held()->metrics.step);
+  loop.release(result->loss, result->figures);
   return Then::go_on;
 }
 
-std::optional<double> Validation::loss() {
+std::optional<Validation::Result> Validation::validate() {
   Engine& engine = parts_.engine;
   ValidationLoader& rows = *parts_.rows;
   parts_.clock.validation_begins();
   std::vector<double> losses(std::size_t(engine.options().sums_in_order ? rows.micro_batches() : 1));
+  LossFigures sums;
+  std::optional<double> divergence;
+  if (ValidationLoader* mismatched = parts_.mismatched)
+    divergence = divergence_of(engine, {.rows = mismatched->source().size(),
+                                        .micro_batches = mismatched->micro_batches(),
+                                        .batch = [&](std::int64_t m) { return mismatched->batch(m); },
+                                        .first_row = [&](std::int64_t m) { return mismatched->first_row(m); },
+                                        .between = [&] { look_around(); }});
   for (std::int64_t m = 0; m < rows.micro_batches(); ++m) {
     if (m > 0) look_around();
     if (parts_.loop.stops() || parts_.loop.failed()) return std::nullopt;
-    const Batch batch = on_device(engine, rows.batch(m));
+    Batch rows_of_batch = rows.batch(m);
+    if (divergence) add_divergence(rows_of_batch, *divergence);
+    const Batch batch = on_device(engine, rows_of_batch);
     ForwardContext context;
     context.batch = &batch;
     context.loss = &rows.loss();
-    losses[std::size_t(m) % losses.size()] += engine.evaluate(context).item<double>();
+    losses[std::size_t(m) % losses.size()] += engine.evaluate(context, {}, &sums).item<double>();
   }
+  std::vector<double> figures;
+  for (const auto& [name, sum] : sums) figures.push_back(sum.item<double>());
   engine.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
-  const StepRequests all = parts_.loop.gather(std::move(losses), Pause::validation);
+  const StepRequests all = parts_.loop.gather(std::move(losses), Pause::validation, std::move(figures));
   parts_.saving.tend();
-  return all.losses.front() / rows.denominator();
+  Result result{all.losses.front() / rows.denominator(), {}};
+  std::vector<std::pair<std::string, double>> means;
+  for (std::size_t f = 0; f < sums.size(); ++f) means.emplace_back(sums[f].first, all.figures[f] / rows.denominator());
+  append_figures(result.figures, rows.loss(), means, "validation_");
+  return result;
 }
 
 void Validation::look_around() {

@@ -2,6 +2,9 @@
 // Validation: computes the loss on the validation data at intervals of steps. A validation has parts, between which the
 // ranks exchange their requests.
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "zero/data/rows/loader.h"
 #include "zero/train/observers/checkpoint_saving.h"
@@ -19,6 +22,7 @@ class Validation final : public StepObserver {
     StepLoop& loop;
     Engine& engine;
     ValidationLoader* rows;
+    ValidationLoader* mismatched;  // KTO's mismatched answers of the rows; null for other losses
     CheckpointSaving& saving;
     RunClock& clock;
     Samples* samples;  // null: none
@@ -30,8 +34,12 @@ class Validation final : public StepObserver {
 
  private:
   bool follows(std::int64_t step) const;
-  /// Returns the loss; none if the run stops or goes back before the validation ends. Collective.
-  std::optional<double> loss();
+  struct Result {
+    double loss;
+    std::vector<std::pair<std::string, double>> figures;  // "validation_" and the name of the loss's metric
+  };
+  /// Returns none if the run stops or goes back before the validation ends. Collective.
+  std::optional<Result> validate();
   /// Called between two micro-batches. Continues a checkpoint that is being written, and saves one that is due.
   /// Collective.
   void look_around();

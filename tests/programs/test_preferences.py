@@ -1,0 +1,175 @@
+"""Preference training: the losses of TRL's trainers, on every layout, with its reference, stopped, resumed and refused.
+
+usage: test_preferences.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+from checks import arguments, environment, mpirun, run_checks
+from test_checkpoints import wait_for_steps
+
+FIGURES = ("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies", "logps/chosen", "logps/rejected", "grad_norm")
+SHARED = (*FIGURES, "kl")  # where TRL has them
+
+
+class Place:
+    """A folder with the model and the pairs of tests/data/preferences."""
+
+    def __init__(self, folder, bin, data):
+        self.folder, self.bin, self.data = folder, bin, os.path.join(data, "preferences")
+        shutil.copytree(os.path.join(self.data, "model"), self.path("model"))
+        for name in ("texts.jsonl", "prompts.jsonl", "chats.jsonl", "judged.jsonl"):
+            shutil.copy(os.path.join(self.data, name), self.path(name))
+        with open(os.path.join(self.data, "trl.json")) as file:
+            self.trl = json.load(file)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def write(self, settings, out="out", **changes):
+        """A configuration that trains as TRL did."""
+        keys = {"job.output_dir": out, "model.path": "model", "data.train": ["texts.jsonl"], "data.shuffle": False, "training.steps": self.trl["steps"],
+                "training.seq_len": 512, "training.global_batch_size": self.trl["batch"], "training.precision": "fp32", "optimizer.lr": self.trl["lr"],
+                "optimizer.betas": [0.9, 0.999], "optimizer.eps": self.trl["eps"], "optimizer.weight_decay": 0.0, "lr_scheduler.type": "constant",
+                **{"preference." + key: value for key, value in settings.items()}, **changes}
+        sections = {}
+        for key, value in keys.items():
+            section, name = key.split(".", 1)
+            sections.setdefault(section, []).append(f"{name} = {json.dumps(value)}\n")
+        with open(self.path("config.toml"), "w") as file:
+            file.writelines(f"[{section}]\n" + "".join(lines) for section, lines in sections.items())
+
+    def command(self, ranks, options):
+        return (mpirun(ranks) if ranks > 1 else []) + [os.path.join(self.bin, "zero_train"), "config.toml"] + [word for option in options for word in ("--set", option)]
+
+    def start(self, *options, ranks=1, words=()):
+        return subprocess.Popen(self.command(ranks, options) + list(words), cwd=self.folder, env=environment(), stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, errors="replace")
+
+    def run(self, *options, ranks=1, code=0, words=()):
+        process = self.start(*options, ranks=ranks, words=words)
+        said = process.communicate(timeout=120)[0]
+        assert process.returncode == code, (options, process.returncode, said)
+        return said
+
+    def metrics(self, out="out"):
+        if not os.path.exists(self.path(out, "metrics.jsonl")):
+            return []
+        with open(self.path(out, "metrics.jsonl")) as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def settings_of(case):
+    return {key: value for key, value in case.items() if key not in ("losses", "figures")}
+
+
+def expect_trl(place, case, tolerance=1e-4):
+    lines = place.metrics()
+    assert len(lines) == len(case["losses"]), lines
+    for line, loss, figures in zip(lines, case["losses"], case["figures"]):
+        assert abs(line["loss"] - loss) <= tolerance * max(1, abs(loss)), (line["step"], line["loss"], loss)
+        for name in SHARED:
+            if name not in figures:
+                continue
+            far = abs(line[name] - figures[name])
+            assert far <= tolerance * max(1, abs(figures[name])), (line["step"], name, line[name], figures[name])
+
+
+def check_trains_as_trl(place):
+    """All terms of the loss. Two ranks train on the same pairs as one."""
+    for number, (name, case) in enumerate(place.trl["cases"].items()):
+        place.write(settings_of(case), **{"data.train": [name.split()[0] + ".jsonl"]})
+        place.run("training.local_batch_size=" + str(1 + number % 2), f"zero.stage={number % 4}", ranks=1 + number % 2)
+        expect_trl(place, case)
+        shutil.rmtree(place.path("out"))
+
+
+def check_every_layout(place):
+    layouts = [(2, ("parallel.tensor=2",)), (2, ("parallel.context=2",)), (2, ("parallel.pipeline=2", "zero.stage=1")), (4, ("zero.stage=3",)),
+               (4, ("parallel.tensor=2", "parallel.context=2"))]
+    for name in ("chats likelihood", "prompts orpo", "judged kto weighted"):
+        case = place.trl["cases"][name]
+        place.write(settings_of(case), **{"data.train": [name.split()[0] + ".jsonl"]})
+        for ranks, options in layouts:
+            place.run(*options, ranks=ranks)
+            expect_trl(place, case)
+            shutil.rmtree(place.path("out"))
+    place.write(settings_of(place.trl["cases"]["texts sigmoid"]))
+    curves = []
+    for ranks in (1, 2, 3):
+        place.run("job.reproducible=ranks", "training.global_batch_size=6", ranks=ranks)
+        curves.append([(line["loss"], line["grad_norm"]) for line in place.metrics()])
+        shutil.rmtree(place.path("out"))
+    assert curves[0] == curves[1] == curves[2], curves
+
+
+def check_validates_with_an_adapter(place):
+    """An adapter's reference is the base alone. A validation has the same figures as a step."""
+    place.write(settings_of(place.trl["cases"]["chats sigmoid"]), **{"data.train": ["chats.jsonl"], "data.validation": ["chats.jsonl"], "lora.r": 4,
+                                                                     "training.validation_interval": 3, "training.local_batch_size": 2})
+    said = place.run("optimizer.lr=0.02", ranks=2)
+    first, third, last = (place.metrics()[index] for index in (0, 2, -1))
+    assert abs(first["loss"] - 0.693147) < 1e-5 and first["rewards/chosen"] == 0, first
+    for name in FIGURES[:-1]:
+        assert "validation_" + name in third and "validation_" + name not in first, third
+    assert last["validation_loss"] < 0.6 and last["validation_rewards/accuracies"] > 0.7, last
+    assert "accuracy" in said and "computing the log-probabilities of 48 rows" in said, said
+
+
+def check_resumes_with_the_same_reference(place):
+    place.write(settings_of(place.trl["cases"]["texts sigmoid"]), **{"training.steps": 24, "checkpoint.interval": 4})
+    place.run("job.output_dir=whole")
+    expected = place.metrics("whole")
+    process = place.start()
+    assert wait_for_steps(place, process, 6), process.communicate()
+    os.kill(process.pid, signal.SIGUSR1)
+    process.communicate(timeout=60)
+    assert process.returncode == 75, process.returncode
+    stored = place.path("out", "reference.safetensors")
+    bytes_of = lambda: open(stored, "rb").read()
+    kept = bytes_of()
+    said = place.run(words=("--resume",))
+    assert "computing the log-probabilities" not in said, said
+    same = lambda: [(line["loss"], line["rewards/margins"]) for line in place.metrics()] == [(line["loss"], line["rewards/margins"]) for line in expected]
+    assert same(), (place.metrics(), expected)
+    for harm in (lambda: os.remove(stored), lambda: open(stored, "r+b").truncate(len(kept) - 3), lambda: open(stored, "wb").write(kept[:-5] + b"12345")):
+        shutil.rmtree(place.path("out"))
+        process = place.start()
+        assert wait_for_steps(place, process, 6), process.communicate()
+        os.kill(process.pid, signal.SIGUSR1)
+        process.communicate(timeout=60)
+        harm()
+        said = place.run(words=("--resume",))
+        assert "reference.safetensors" in said and "computing the log-probabilities" in said, said
+        assert same(), (place.metrics(), expected)
+
+
+def check_refuses_other_examples(place):
+    place.write({"method": "dpo"})
+    lines = {'{"prompt": "a", "completion": "b"}': "lacks", '{"chosen": "ab", "rejected": "ab"}': "are equal", '{"chosen": 1, "rejected": "b"}': "must be a text",
+             '{"chosen": [{"role": "user", "content": "a"}], "rejected": "b"}': "both be texts", '{"chosen": "xa", "rejected": "yb"}': "begin alike nowhere",
+             '{"prompt": [{"role": "user", "content": "a"}], "chosen": "b", "rejected": "c"}': "make them messages",
+             '{"chosen": [{"role": "user", "content": "a"}], "rejected": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}': "is the start of",
+             '{"prompt": "a", "chosen": "b", "rejected": "c", "images": ["x"]}': "images", '[1]': "must be an object"}
+    for line, words in lines.items():
+        with open(place.path("pairs.jsonl"), "w") as file:
+            file.write(line + "\n")
+        said = place.run('data.train=["pairs.jsonl"]', code=2)
+        assert "pairs.jsonl:1" in said and words in said, (line, said)
+    for options, words in (((), "no DPO"), (("data.packing=true",), "packs single examples"), (("preference.loss_weights=[1.0, 2.0]",), "has 2 numbers"),
+                           (("preference.loss_type=sigmoidal",), "must be a list of"), (("preference.method=orpo", "preference.label_smoothing=0.1"), "method"),
+                           (("preference.loss_type=exo_pair",), "label_smoothing above 0")):
+        if not options:
+            place.write({})
+            said = place.run(code=2)
+            assert "[preference]" in said, said
+            place.write({"method": "dpo"})
+            continue
+        assert words in place.run(*options, code=2), options
+
+
+args = arguments(__doc__)
+run_checks(args, dict(globals()), lambda check, folder: check(Place(folder, args.bin, args.data)))

@@ -1,0 +1,207 @@
+#include "zero/data/examples/preference_pair.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "comm/sim/sim_world.h"
+#include "models/loss/orpo_loss.h"
+#include "models/unit.h"
+#include "tests/unit/data/small_chats.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/data/examples/example_windows.h"
+#include "zero/data/open_rows.h"
+#include "zero/data/rows/held_out_rows.h"
+#include "zero/data/rows/reference_rows.h"
+
+namespace zero {
+namespace preference_pair_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string refusal_of(const std::string& line) {
+  return message_of<InputError>([&] { parse_pair(line, "p.jsonl:3"); });
+}
+
+TEST(PreferencePair, TextsWithAPromptAreCompletions) {
+  const PreferencePair pair = parse_pair(R"({"prompt": "a ", "chosen": "b", "rejected": "c"})", "x:1");
+  EXPECT_EQ(pair.chosen.kind, Example::Kind::completion);
+  EXPECT_EQ(pair.chosen.prompt + "|" + pair.chosen.text, "a |b");
+  EXPECT_EQ(pair.rejected.prompt + "|" + pair.rejected.text, "a |c");
+  EXPECT_EQ(pair.rejected.place, "x:1 (rejected)");
+}
+
+TEST(PreferencePair, ThePromptIsWhatBothTextsBeginWith) {
+  const auto divided = [](const std::string& chosen, const std::string& rejected) {
+    const PreferencePair pair =
+        parse_pair(R"({"chosen": ")" + chosen + R"(", "rejected": ")" + rejected + "\"}", "x:1");
+    EXPECT_EQ(pair.chosen.prompt, pair.rejected.prompt);
+    return pair.chosen.prompt + "|" + pair.chosen.text + "|" + pair.rejected.text;
+  };
+  EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: no"), "Q: hi A:| yes| no");
+  EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: yesterday"), "Q: hi A: yes||terday");
+  EXPECT_EQ(divided("Q é", "Q è"), "Q| é| è") << "a character is not divided";
+  EXPECT_THAT(refusal_of(R"({"chosen": "a", "rejected": "b"})"), HasSubstr("name it as \"prompt\""));
+}
+
+std::string words_of(const Example& example) {
+  std::string words;
+  for (const Message& message : example.messages)
+    words += message.role.substr(0, 1) + ":" + message.content + (message.trained == false ? "- " : " ");
+  return words;
+}
+
+TEST(PreferencePair, MessagesBecomeTwoConversations) {
+  const std::string user = R"({"role": "user", "content": "q"})",
+                    first = R"({"role": "assistant", "content": "f", "weight": 1})",
+                    good = R"({"role": "assistant", "content": "g", "train": false})",
+                    bad = R"({"role": "assistant", "content": "b"})";
+  const std::string prompt = "[" + user + "," + first + "," + user + "]";
+  for (const std::string& line :
+       {R"({"prompt": )" + prompt + R"(, "chosen": [)" + good + R"(], "rejected": [)" + bad + "]}",
+        R"({"messages": )" + prompt + R"(, "chosen": )" + good + R"(, "rejected": )" + bad + "}",
+        R"({"prompt": "q", "chosen": [)" + user + "," + first + "," + user + "," + good + R"(], "rejected": [)" + user +
+            "," + first + "," + user + "," + bad + "]}"}) {
+    const PreferencePair pair = parse_pair(line, "x:1");
+    EXPECT_EQ(words_of(pair.chosen), "u:q a:f- u:q a:g ") << line;
+    EXPECT_EQ(words_of(pair.rejected), "u:q a:f- u:q a:b ") << line;
+  }
+  const PreferencePair asked =
+      parse_pair(R"({"prompt": "q", "system": "s", "chosen": )" + good + R"(, "rejected": )" + bad + "}", "x:1");
+  EXPECT_EQ(words_of(asked.chosen), "s:s u:q a:g ");
+  const PreferencePair from = parse_pair(
+      R"({"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "g"}, "rejected": {"from": "gpt", "value": "b"}})",
+      "x:1");
+  EXPECT_EQ(words_of(from.rejected), "u:q a:b ");
+}
+
+TEST(PreferencePair, OtherLinesAreRefusedByName) {
+  EXPECT_THAT(refusal_of(R"({"prompt": "a", "completion": "b"})"), HasSubstr("p.jsonl:3"));
+  EXPECT_THAT(refusal_of(R"({"chosen": "xa", "rejected": "xa"})"), HasSubstr("are equal"));
+  EXPECT_THAT(refusal_of(R"({"chosen": "xa", "rejected": [{"role": "user", "content": "x"}]})"),
+              HasSubstr("both be texts"));
+  EXPECT_THAT(refusal_of(R"({"chosen": [], "rejected": "x"})"), HasSubstr("must be a text"));
+  EXPECT_THAT(refusal_of(R"({"chosen": [1], "rejected": [2], "prompt": []})"), HasSubstr("p.jsonl:3"));
+  EXPECT_THAT(refusal_of("[1]"), HasSubstr("must be an object"));
+  std::set<std::string> ignored;
+  parse_pair(R"({"prompt": "a", "chosen": "b", "rejected": "c", "score_chosen": 4.5, "id": 7})", "x:1", &ignored);
+  EXPECT_THAT(ignored, ElementsAre("id", "score_chosen"));
+}
+
+TEST(PreferencePair, EverythingAfterThePromptIsTrained) {
+  const EncodedPair pair = encode_pair(
+      encoder(),
+      parse_pair(
+          R"({"prompt": [{"role": "user", "content": "Hello!"}], "chosen": {"role": "assistant", "content": "Hi"},
+                         "rejected": {"role": "assistant", "content": "No no"}})",
+          "x:1"));
+  for (const EncodedExample* one : {&pair.chosen, &pair.rejected}) {
+    const auto first = std::ranges::find(one->trained, 1);
+    EXPECT_GT(first - one->trained.begin(), 1);
+    EXPECT_TRUE(std::all_of(first, one->trained.end(), [](int flag) { return flag == 1; }));
+  }
+}
+
+TEST(TrainedPair, CutsOrDropsLongSequences) {
+  const auto sequence = [](int prompt, int answer) {
+    EncodedExample made;
+    for (int i = 0; i < prompt + answer; ++i) {
+      made.ids.push_back(i);
+      made.trained.push_back(i >= prompt);
+    }
+    made.text = "whole";
+    return made;
+  };
+  const EncodedPair pair{sequence(4, 3), sequence(4, 8)};
+  ExampleCounts counts;
+  EXPECT_EQ(trained_pair(pair, 11, Overlong::drop, counts)->rejected.ids.size(), 12u);
+  EXPECT_EQ(counts.truncated + counts.dropped_overlong, 0);
+  const auto cut = trained_pair(pair, 8, Overlong::truncate, counts);
+  EXPECT_EQ(cut->chosen.ids.size(), 7u);
+  EXPECT_EQ(cut->rejected.ids.size(), 9u);
+  EXPECT_EQ(counts.lost_tokens, 3);
+  EXPECT_FALSE(trained_pair(pair, 8, Overlong::drop, counts));
+  EXPECT_EQ(counts.dropped_overlong, 1);
+  EXPECT_FALSE(trained_pair({sequence(4, 3), sequence(9, 2)}, 8, Overlong::truncate, counts))
+      << "nothing rejected is left";
+  EXPECT_EQ(counts.dropped_untrained, 1);
+  EXPECT_EQ(counts.examples, 4);
+}
+
+struct Made {
+  TemporaryFolder folder;
+
+  std::shared_ptr<const RowSource> rows(PairTargets targets, int count = 3) {
+    std::string lines;
+    for (int i = 0; i < count; ++i)
+      lines += R"({"prompt": "Hello", "chosen": " World)" + std::string(std::size_t(i), '!') +
+               R"(", "rejected": " no"})" + "\n";
+    DataOptions data;
+    data.files = {folder.write("p.jsonl", lines)};
+    data.seq_len = 64;
+    data.vocab_size = 32000;
+    data.cache_folder = folder.path("cache");
+    data.tokenizer = &tokenizer();
+    data.conversations = {model, ""};
+    data.pairs = targets;
+    std::shared_ptr<const RowSource> rows;
+    SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
+    return rows;
+  }
+};
+
+TEST(PairRows, ARowIsAPair) {
+  Made made;
+  const auto rows = made.rows(PairTargets::answers);
+  ASSERT_EQ(rows->size(), 3);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Row row = rows->row(i);
+    EXPECT_EQ(std::ssize(row.ids), rows->length(i));
+    EXPECT_EQ(row.documents.front(), 0);
+    EXPECT_EQ(row.documents.back(), 1);
+    std::int64_t trained = 0, first = 0;
+    for (std::size_t t = 0; t < row.ids.size(); ++t) {
+      if (t > 0) EXPECT_EQ(row.positions[t], row.documents[t] == row.documents[t - 1] ? row.positions[t - 1] + 1 : 0);
+      if (row.targets[t] == ignored_target) continue;
+      ++trained;
+      first += row.documents[t] == 0;
+    }
+    EXPECT_EQ(rows->trained_tokens(i), trained);
+    EXPECT_EQ(rows->first_trained(i), first);
+    EXPECT_GT(trained, first);
+  }
+}
+
+TEST(PairRows, MayTrainTheChosenPrompt) {
+  Made made;
+  const auto answers = made.rows(PairTargets::answers), prompts = made.rows(PairTargets::chosen_prompts);
+  EXPECT_THAT(prompts->named_tensors(), ElementsAre(answers_name));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Row plain = answers->row(i), row = prompts->row(i);
+    EXPECT_EQ(row.ids, plain.ids);
+    std::int64_t trained = 0, first = 0;
+    for (std::size_t t = 0; t < row.ids.size(); ++t) {
+      EXPECT_EQ(row.named_of_tokens.at(answers_name)[t], plain.targets[t] == ignored_target ? 0 : 1);
+      if (row.documents[t] == 0) EXPECT_NE(row.targets[t], ignored_target);
+      trained += row.targets[t] != ignored_target;
+      first += row.documents[t] == 0;
+    }
+    EXPECT_EQ(prompts->trained_tokens(i), trained);
+    EXPECT_EQ(prompts->first_trained(i), first);
+  }
+}
+
+TEST(ReferenceRows, AddTheirValues) {
+  Made made;
+  auto rows = std::make_shared<ReferenceRows>(made.rows(PairTargets::answers), 2);
+  rows->fill({1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(rows->row(1).named.at(rows->named_tensors().back()), ElementsAre(3, 4));
+  const HeldOutRows held(rows, 1, HeldOutRows::Side::validation);
+  EXPECT_EQ(held.first_trained(0), rows->first_trained(held.place(0)));
+  EXPECT_NE(hash_of(*rows), hash_of(*made.rows(PairTargets::answers, 2)));
+  EXPECT_EQ(hash_of(*rows), hash_of(*made.rows(PairTargets::answers)));
+}
+
+}  // namespace preference_pair_test
+}  // namespace zero

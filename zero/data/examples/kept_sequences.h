@@ -1,0 +1,44 @@
+#pragma once
+// KeptSequences: the token sequences of a run's example files, by number. Tokens are read on demand.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/data/examples/encoded_examples.h"
+
+namespace zero {
+
+/// Holds 12 bytes per sequence in memory. Reads are thread-safe.
+class KeptSequences {
+ public:
+  /// `files`: made by example_recipe(), in order. Throws InputError if a file holds no example, or if no token is left
+  /// to train.
+  KeptSequences(std::vector<CachedTokens> files, std::int64_t seq_len);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(trained_.size()); }
+  /// The number of inputs of a sequence, one less than its tokens.
+  std::int64_t length(std::int64_t sequence) const { return starts_[sequence + 1] - starts_[sequence] - 1; }
+  std::int64_t trained(std::int64_t sequence) const { return trained_[sequence] & ~EncodedExamples::desirable_bit; }
+  bool is_desirable(std::int64_t sequence) const { return (trained_[sequence] & EncodedExamples::desirable_bit) != 0; }
+  /// Tokens as EncodedExamples stores them.
+  void read(std::int64_t sequence, std::vector<std::int64_t>& tokens) const;
+
+  const ExampleCounts& counts() const { return counts_; }
+  /// The names of the files, for messages.
+  std::string names() const;
+  /// "5 of 80 tokens trained; cut into windows 1, ..."
+  std::string describe_tokens() const;
+
+ private:
+  std::vector<TokenFile> files_;
+  std::vector<std::int64_t> file_starts_ = {0};  // start of each file in the concatenated tokens, and the end
+  ExampleCounts counts_;
+  std::vector<std::int64_t> starts_ = {0};  // start of each sequence in the concatenated tokens, and the end
+  std::vector<std::uint32_t> trained_;      // of each sequence, with desirable_bit
+};
+
+/// The id of a stored token.
+constexpr std::int64_t id_of(std::int64_t token) { return token & ~std::int64_t{EncodedExamples::trained_bit}; }
+constexpr bool is_trained(std::int64_t token) { return (token & EncodedExamples::trained_bit) != 0; }
+
+}  // namespace zero

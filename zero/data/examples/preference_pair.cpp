@@ -1,0 +1,188 @@
+#include "zero/data/examples/preference_pair.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "zero/data/examples/example_keys.h"
+
+namespace zero {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+constexpr JsonLimits line_limits{.bytes = std::int64_t{1} << 30, .in_a_file = true};
+
+/// Reads a line as the lines of parse_example() that its answers make.
+class AnswerReader {
+ public:
+  AnswerReader(std::string_view line, const std::string& place)
+      : line_(parse_ordered_json(line, place, line_limits)), place_(place) {
+    if (!line_.is_object()) refuse("an example must be an object");
+  }
+
+  bool is_pair() const { return has("chosen") && has("rejected"); }
+  bool is_judged() const { return has("completion") && has("label"); }
+
+  void read_pair() {
+    if (!is_pair()) refuse_kind("\"chosen\" or \"rejected\"", "pairs");
+    chosen_ = answer("chosen"), rejected_ = answer("rejected");
+    if (chosen_.is_string() != rejected_.is_string())
+      refuse("\"chosen\" and \"rejected\" must both be texts, or both messages");
+    if (chosen_ == rejected_) refuse("\"chosen\" and \"rejected\" are equal: leave the example out");
+    chosen_.is_string() ? divide_texts() : divide_messages();
+  }
+
+  void read_judged() {
+    if (!is_judged() || !has("prompt")) refuse_kind("\"prompt\", \"completion\" or \"label\"", "judged answers");
+    if (!line_["label"].is_boolean()) refuse("\"label\" must be true or false");
+    chosen_ = answer("completion"), prompt_ = line_["prompt"];
+    if (chosen_.is_string() != prompt_.is_string() || (!prompt_.is_string() && !prompt_.is_array()))
+      refuse("\"prompt\" and \"completion\" must both be texts, or both messages");
+  }
+
+  bool label() const { return line_["label"].get<bool>(); }
+  Ordered chosen() const { return example_of(chosen_); }
+  Ordered rejected() const { return example_of(rejected_); }
+
+  void check(std::string_view line, std::set<std::string>* ignored) const {
+    check_keys(parse_json(line, place_, line_limits),
+               {"prompt", "chosen", "rejected", "completion", "label", "messages", "conversations", "system", "tools",
+                "chat_template_kwargs"},
+               place_, ignored);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { throw InputError(text(place_, ": ", why)); }
+
+  [[noreturn]] void refuse_kind(const std::string& missing, const std::string& kind) const {
+    refuse(text("[preference] trains on ", kind, ", and this example lacks ", missing,
+                ": bring it into that form (docs/preferences.md), or leave [preference] out"));
+  }
+
+  bool has(const char* key) const {
+    const auto found = line_.find(key);
+    return found != line_.end() && !found->is_null();
+  }
+
+  /// A text or a list of messages. A single message counts as a list.
+  Ordered answer(const char* key) const {
+    const Ordered& value = line_.at(key);
+    if (value.is_string() || (value.is_array() && !value.empty())) return value;
+    if (value.is_object()) return Ordered::array({value});
+    refuse(text("\"", key, "\" must be a text, a message or a list of messages"));
+  }
+
+  void divide_texts() {
+    if (has("prompt") && line_["prompt"].is_string()) {
+      prompt_ = line_["prompt"];
+      return;
+    }
+    if (has("prompt")) refuse("\"prompt\" is a list of messages, and its answers are texts: make them messages too");
+    const auto& a = chosen_.get_ref<const std::string&>();
+    const auto& b = rejected_.get_ref<const std::string&>();
+    auto common = std::size_t(std::ranges::mismatch(a, b).in1 - a.begin());
+    const auto continues = [&](std::size_t place) { return place < a.size() && (a[place] & 0xC0) == 0x80; };
+    while (common > 0 && (continues(common) || (common < b.size() && (b[common] & 0xC0) == 0x80))) --common;
+    if (common > 0 && a[common - 1] == ' ') --common;
+    if (common == 0) refuse("the answers begin alike nowhere, so they hold no prompt: name it as \"prompt\"");
+    prompt_ = a.substr(0, common);
+    chosen_ = a.substr(common), rejected_ = std::string(b.substr(common));
+  }
+
+  void divide_messages() {
+    for (const char* key : {"prompt", "messages", "conversations"})
+      if (has(key) && line_[key].is_array()) {
+        prompt_ = line_[key];
+        return;
+      }
+    const auto common = std::ranges::mismatch(chosen_, rejected_).in1 - chosen_.begin();
+    if (common == std::ptrdiff_t(std::min(chosen_.size(), rejected_.size())))
+      refuse("one of the answers is the start of the other one: leave the example out");
+    prompt_ = Ordered::array();
+    if (common == 0 && has("prompt")) prompt_.push_back({{"role", "user"}, {"content", line_["prompt"]}});
+    if (common == 0 && prompt_.empty())
+      refuse("the answers share no message, so they hold no prompt: name it as \"prompt\"");
+    prompt_.insert(prompt_.end(), chosen_.begin(), chosen_.begin() + common);
+    for (Ordered* side : {&chosen_, &rejected_}) side->erase(side->begin(), side->begin() + common);
+  }
+
+  Ordered example_of(const Ordered& answer) const {
+    if (answer.is_string()) return {{"prompt", prompt_}, {"completion", answer}};
+    Ordered turns = Ordered::array();
+    for (const Ordered& turn : prompt_) turns.push_back(marked(turn, false));
+    for (const Ordered& turn : answer) turns.push_back(marked(turn, true));
+    const bool with_roles =
+        std::ranges::all_of(turns, [](const Ordered& turn) { return !turn.is_object() || !turn.contains("from"); });
+    Ordered made{{with_roles ? "messages" : "conversations", std::move(turns)}};
+    for (const char* key : {"system", "tools", "chat_template_kwargs"})
+      if (has(key)) made[key] = line_[key];
+    return made;
+  }
+
+  /// The message with this training flag instead of its own. A user's message has none.
+  static Ordered marked(Ordered turn, bool trained) {
+    if (!turn.is_object()) return turn;
+    for (const char* key : {"weight", "train", "training"}) turn.erase(key);
+    const Ordered& role = turn.contains("role") ? turn["role"] : turn["from"];
+    if (!trained && (role == "assistant" || role == "gpt")) turn["train"] = false;
+    return turn;
+  }
+
+  Ordered line_, prompt_, chosen_, rejected_;
+  const std::string& place_;
+};
+
+/// The number of first tokens that an example shares with its prompt alone.
+std::ptrdiff_t prompt_tokens(const ConversationEncoder& encoder, const Example& example,
+                             const EncodedExample& encoded) {
+  if (example.kind != Example::Kind::completion) return std::ranges::find(encoded.trained, 1) - encoded.trained.begin();
+  return std::ranges::mismatch(encoded.ids, encoder.encode_prompt(example)).in1 - encoded.ids.begin();
+}
+
+void train_from(EncodedExample& example, std::ptrdiff_t begin) {
+  if (begin < std::ssize(example.trained))
+    std::fill(example.trained.begin() + std::max<std::ptrdiff_t>(begin, 1), example.trained.end(), 1);
+}
+
+}  // namespace
+
+PreferencePair parse_pair(std::string_view line, const std::string& place, std::set<std::string>* ignored) {
+  AnswerReader reader(line, place);
+  reader.read_pair();
+  reader.check(line, ignored);
+  return {parse_example(reader.chosen().dump(), place + " (chosen)", ignored),
+          parse_example(reader.rejected().dump(), place + " (rejected)", ignored)};
+}
+
+std::vector<JudgedAnswer> parse_judged(std::string_view line, const std::string& place,
+                                       std::set<std::string>* ignored) {
+  AnswerReader reader(line, place);
+  if (!reader.is_judged() && reader.is_pair()) {
+    PreferencePair pair = parse_pair(line, place, ignored);
+    return {{std::move(pair.chosen), true}, {std::move(pair.rejected), false}};
+  }
+  reader.read_judged();
+  reader.check(line, ignored);
+  return {{parse_example(reader.chosen().dump(), place, ignored), reader.label()}};
+}
+
+EncodedPair encode_pair(const ConversationEncoder& encoder, const PreferencePair& pair) {
+  EncodedPair encoded{encoder.encode(pair.chosen), encoder.encode(pair.rejected)};
+  const std::ptrdiff_t begin = std::min(prompt_tokens(encoder, pair.chosen, encoded.chosen),
+                                        prompt_tokens(encoder, pair.rejected, encoded.rejected));
+  train_from(encoded.chosen, begin);
+  train_from(encoded.rejected, begin);
+  return encoded;
+}
+
+EncodedExample encode_judged(const ConversationEncoder& encoder, const Example& answer) {
+  EncodedExample encoded = encoder.encode(answer);
+  train_from(encoded, prompt_tokens(encoder, answer, encoded));
+  return encoded;
+}
+
+}  // namespace zero

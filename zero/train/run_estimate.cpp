@@ -17,8 +17,9 @@ namespace zero {
 namespace {
 
 NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
+  const int ranks_here = request.target.ranks_here(job.local_size());
   return request.target.named() ? budget_of(request.target, request.device)
-                                : node_budget(request.config, request.former, job.local_size(), request.device);
+                                : node_budget(request.config, request.former, ranks_here, request.device);
 }
 
 /// Throws InputError for a described node with more ranks than the run. Rank 0 warns if the run's ranks do not fill the

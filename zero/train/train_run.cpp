@@ -44,7 +44,8 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
   all_or_none(job.control(), [&] {
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
-    plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
+    plan.device = target.named() ? device_of(target, plan.config)
+                                 : device_of(plan.config, job, target.ranks_here(job.local_size()));
     if (plan.device.is_cuda() && plan.batch.mesh.pipeline > 1)
       throw InputError(plan.config.where("parallel.pipeline") +
                        ": runs on CPUs so far: use zero.stage, parallel.tensor or parallel.context on GPUs, or "

@@ -226,6 +226,8 @@ def check_other_machine(place):
 def check_ranks_that_are_not_started(place):
     """One process predicts for ranks of this machine as those ranks do that mpirun starts."""
     layout = ("--dry-run", "--set", "parallel.tensor=2")
+    code, _, said = place.run(*layout)
+    assert code == 2 and "parallel.tensor=2: must divide the number of ranks, 1; legal here: --set parallel.tensor=1, or --ranks 2" in said, (code, said)
     code, alone, said = place.run(*layout, "--ranks", "2")
     assert code == 0 and alone.startswith("it fits: 2 ranks take ") and " of this node (" in alone, (code, alone, said)
     code, started, said = place.run(*layout, ranks=2)

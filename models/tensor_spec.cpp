@@ -58,9 +58,10 @@ TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, 
 bool is_cut_between(const TensorSpec& tensor, std::int64_t block) {
   if (!tensor.cut) return true;
   const std::int64_t row = row_of(tensor);
-  for (const TensorCut::Window& window : tensor.cut->windows(tensor.cut->place.rank))
-    if (window.begin * row % block != 0 || window.count * row % block != 0) return false;
-  return tensor.cut->full() * row % block == 0;
+  for (int rank = 0; rank < tensor.cut->place.ranks; ++rank)
+    for (const TensorCut::Window& window : tensor.cut->windows(rank))
+      if (window.begin * row % block != 0 || window.count * row % block != 0) return false;
+  return true;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -57,7 +57,8 @@ struct TensorSpec {
 /// returns the full tensor.
 TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, SlicePlace place);
 
-/// True if a slice consists of whole blocks of `block` elements of the flattened tensor. Always true for a full tensor.
+/// True if the slices of all ranks consist of whole blocks of `block` elements of the flattened tensor. Always true for
+/// a full tensor.
 bool is_cut_between(const TensorSpec& tensor, std::int64_t block);
 
 /// "[32, 64]", for messages.

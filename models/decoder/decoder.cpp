@@ -150,23 +150,20 @@ Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePl
 }
 
 std::string why_not_cut(const ModelConfig& config, int ranks) {
-  const auto cuts = [&](int count) {
-    return config.num_attention_heads % count == 0 && config.num_key_value_heads % count == 0 &&
-           config.intermediate_size >= count && config.vocab_size >= count;
-  };
-  if (cuts(ranks)) return "";
-  std::string legal;
-  for (int count = 1; count <= config.num_key_value_heads; ++count)
-    if (cuts(count)) legal += (legal.empty() ? "" : ", ") + std::to_string(count);
-  return text("must divide the model's ", config.num_attention_heads, " attention heads and ",
-              config.num_key_value_heads, " key-value heads: ", legal);
+  if (config.num_attention_heads % ranks != 0 || config.num_key_value_heads % ranks != 0)
+    return text("must divide the model's ", config.num_attention_heads, " attention heads and ",
+                config.num_key_value_heads, " key-value heads");
+  if (config.intermediate_size < ranks || config.vocab_size < ranks)
+    return text("must exceed neither the model's intermediate_size, ", config.intermediate_size,
+                ", nor its vocab_size, ", config.vocab_size);
+  return "";
 }
 
 std::string why_not_swapped(const ModelConfig& config, int tensor_ranks, int ranks) {
   const std::int64_t heads = config.num_attention_heads / tensor_ranks;
   if (ranks <= heads) return "";
   return text("must not exceed the ", heads, " attention heads of ", tensor_ranks > 1 ? "a rank" : "the model",
-              ", and every rank of the axis needs at least one: 1 to ", heads);
+              ", since every rank of the axis needs at least one");
 }
 
 namespace {

@@ -11,8 +11,7 @@ namespace zero {
 /// or inner columns, embedding and head by vocabulary. The number of heads must allow that (why_not_cut).
 Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePlace place = {});
 
-/// Returns why this many ranks cannot divide the model along the tensor axis, and which numbers of ranks can. Empty if
-/// this many can.
+/// Returns why this many ranks cannot divide the model along the tensor axis; empty if they can.
 std::string why_not_cut(const ModelConfig& config, int ranks);
 
 /// Does the same for the ranks of a context axis, which share the heads of each tensor rank.

@@ -223,6 +223,19 @@ def check_other_machine(place):
     assert code == 2 and "--ranks-per-node 8: is more than the --ranks 2 of the run" in said, (code, said)
 
 
+def check_ranks_that_are_not_started(place):
+    """One process predicts for ranks of this machine as those ranks do that mpirun starts."""
+    layout = ("--dry-run", "--set", "parallel.tensor=2")
+    code, _, said = place.run(*layout)
+    assert code == 2 and "parallel.tensor=2: must divide the number of ranks, 1; legal here: --set parallel.tensor=1, or --ranks 2" in said, (code, said)
+    code, alone, said = place.run(*layout, "--ranks", "2")
+    assert code == 0 and alone.startswith("it fits: 2 ranks take ") and " of this node (" in alone, (code, alone, said)
+    code, started, said = place.run(*layout, ranks=2)
+    assert code == 0, (code, started, said)
+    states = [re.findall(r"^  (?:parameters|gradients|optimizer state) .*$", out, re.M) for out in (alone, started)]
+    assert states[0] == states[1] and len(states[0]) == 3, states
+
+
 def check_ranks_that_begin_otherwise(place):
     """Ranks with another configuration, other files or other words are told of by name before anything is written; so is a task that MPI knows alone."""
     program = [place.bin + "/zero_train", "config.toml"]
@@ -286,7 +299,7 @@ def check_misspelt_options(place):
                           ("zero_export model out.gguf --gguf Q4_K_M", "Q4_K_M: is not written here (F32, F16, BF16, Q8_0 and Q4_0 are): write F16, then let llama.cpp's llama-quantize make it: llama-quantize OUT.gguf OUT2.gguf Q4_K_M"),
                           ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
                           ("zero_generate model --prompt a --chat-template zephir --chat", "--chat-template zephir: is none of the templates known here"),
-                          ("zero_train config.toml --dry-run --ranks 2", "error: --ranks 2: also needs --memory SIZE, "),
+                          ("zero_train config.toml --dry-run --ranks 2 --ranks-per-node 2", "error: --ranks-per-node 2: also needs --memory SIZE, "),
                           ("zero_train config.toml --dry-run --memory lots", "error: --memory lots: is no size; "),
                           ("zero_train config.toml --dry-run --memory 16MiB", "error: --memory 16MiB: is no more than the "),
                           ("zero_generate model --prompt a --top-p 2", "error: --top-p 2: must be above 0 and at most 1"),

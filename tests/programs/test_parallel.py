@@ -3,10 +3,12 @@
 usage: test_parallel.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
 import os
+import re
 import shutil
 import signal
+import subprocess
 
-from checks import arguments, run_checks
+from checks import arguments, environment, run_checks
 from test_checkpoints import Place, ranks_of, wait_for_steps
 
 FP32 = ("--set", "training.precision=fp32", "--set", "zero.stage=1", "--set", "training.steps=12", "--set", "checkpoint.interval=4",
@@ -77,14 +79,21 @@ def check_ends_with_a_killed_stage(place):
 
 
 def check_refusals(place):
+    """The message names the rule and changes, each of which is accepted."""
     for ranks, options, pieces in ((4, ("zero.stage=3", "parallel.pipeline=2"), ("zero.stage=3", "parallel.regather = true")),
-                                   (3, ("parallel.pipeline=2",), ("must divide the number of ranks, 3", "start 2 or 4 ranks")),
-                                   (4, ("parallel.pipeline=4",), ("needs 4 blocks", "the model has 3: 2 to 3 stages work")),
+                                   (3, ("parallel.pipeline=2",), ("must divide the number of ranks, 3", "2 ranks")),
+                                   (4, ("parallel.pipeline=4",), ("needs 4 blocks", "the model has 3")),
                                    (2, ("parallel.tensor=2", "job.reproducible=ranks"), ("parallel.tensor=2", "job.reproducible"))):
         settings = [word for setting in options for word in ("--set", setting)]
         code, said = place.run("--set", "training.steps=1", *settings, ranks=ranks, out="refused")
         assert code == 2 and all(piece in said for piece in pieces) and said.count("error: ") == 1, (options, code, said)
         assert not os.path.exists(place.path("refused")), options
+        for remedy in re.search(r"; legal here: (.*)", said).group(1).split(", or "):
+            words = remedy.split()
+            change = ["--ranks", words[0]] if words[0].isdigit() else ["--ranks", str(ranks), *words]
+            done = subprocess.run([place.bin + "/zero_train", "config.toml", "--dry-run", *settings, *change], cwd=place.folder, capture_output=True, text=True,
+                                  env=environment())
+            assert done.returncode == 0, (options, remedy, done)
 
 
 def main():

@@ -12,30 +12,6 @@
 namespace zero {
 namespace {
 
-// Local batch sizes that work with this global batch, the largest last.
-std::string working_local_sizes(std::int64_t global, int ranks) {
-  std::string sizes;
-  for (std::int64_t local = 1; local <= global / ranks && local <= 64; ++local)
-    if (global % (local * ranks) == 0) sizes += (sizes.empty() ? "" : ", ") + std::to_string(local);
-  return sizes;
-}
-
-std::string remedy(std::int64_t global, std::int64_t pass, int ranks, const std::string& size) {
-  const std::int64_t below = global / pass * pass;
-  std::string text = "use global_batch_size = " + (below ? std::to_string(below) + " or " : std::string()) +
-                     std::to_string(below + pass);
-  const std::string locals = working_local_sizes(global, ranks);
-  if (!locals.empty()) text += ", or " + size + " = " + locals;
-  return text;
-}
-
-std::string divisors_of(int number) {
-  std::string divisors;
-  for (int d = 1; d <= number; ++d)
-    if (number % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
-  return divisors;
-}
-
 /// Replicas add up the sums of sharding groups. The two sums form one tree only if both numbers are powers of two.
 void check_reproducible(const Config& config, const MeshShape& mesh) {
   if (!config.job.over_ranks()) return;
@@ -44,8 +20,8 @@ void check_reproducible(const Config& config, const MeshShape& mesh) {
                      ": needs training.global_batch_size, since without it the batch depends on the ranks");
   const int ranks = mesh.size(axes::rows);
   if (mesh.replicate > 1 && !std::has_single_bit(unsigned(ranks)))
-    throw InputError(text(config.where("job.reproducible"), ": hybrid sharding over ", ranks,
-                          " ranks sums in another order: leave zero.shard_degree out, or start 2, 4, 8, ... ranks"));
+    throw InputError(text(config.where("job.reproducible"),
+                          ": hybrid sharding sums in one order only over a power of two of ranks, not over ", ranks));
 }
 
 }  // namespace
@@ -61,16 +37,15 @@ struct AxisSizes {
                                       std::pair("pipeline", parallel.pipeline)})
       if (ranks > 1) given.emplace_back(name, int(ranks));
   }
-  /// Returns " x tensor x context = 8", to follow the first axis's name; empty for a single axis.
+  /// Returns "tensor x context = 8 "; empty for a single axis.
   std::string product() const {
-    if (given.size() < 2) return "";
     std::string names;
-    std::int64_t together = given.front().second;
-    for (auto axis = given.begin() + 1; axis != given.end(); ++axis) {
-      names += " x " + axis->first;
-      together *= axis->second;
+    std::int64_t together = 1;
+    for (const auto& [name, ranks] : given) {
+      names += (names.empty() ? "" : " x ") + name;
+      together *= ranks;
     }
-    return text(names, " = ", together);
+    return given.size() < 2 ? "" : text(names, " = ", together, " ");
   }
 };
 
@@ -78,11 +53,9 @@ struct AxisSizes {
 void check_micro_batches(const Config& config, std::int64_t micro_batches) {
   const std::int64_t stages = config.parallel.pipeline;
   if (stages == 1 || config.parallel.schedule != "interleaved" || micro_batches % stages == 0) return;
-  const std::int64_t below = micro_batches / stages * stages;
-  throw InputError(
-      text(config.where("parallel.schedule"), ": \"interleaved\" needs a multiple of the number of stages, ", stages,
-           ", as micro-batches, and a step has ", micro_batches, ": make it ", below ? text(below, " or ") : "",
-           below + stages, " by training.global_batch_size, or use \"1f1b\""));
+  throw InputError(text(config.where("parallel.schedule"),
+                        ": \"interleaved\" needs a multiple of the number of stages, ", stages,
+                        ", as micro-batches, and a step has ", micro_batches));
 }
 
 void check_regather(const Config& config, const MeshShape& mesh) {
@@ -91,8 +64,7 @@ void check_regather(const Config& config, const MeshShape& mesh) {
   throw InputError(text(config.where("zero.stage"),
                         ": 3 gathers the weights of a pipeline's stage twice for each micro-batch, where stages 0 to 2 "
                         "gather them once a step at most, and each of the ",
-                        mesh.pipeline,
-                        " stages holds only its own blocks: use 1 or 2, or allow it with parallel.regather = true"));
+                        mesh.pipeline, " stages holds only its own blocks: this needs parallel.regather = true"));
 }
 
 }  // namespace
@@ -101,18 +73,15 @@ MeshShape mesh_of(const Config& config, int ranks) {
   const ParallelConfig& parallel = config.parallel;
   const std::int64_t product = parallel.tensor * parallel.context * parallel.pipeline;
   const AxisSizes sizes(parallel);
-  if (product > ranks || ranks % product != 0) {
-    const std::int64_t below = ranks / product * product;
-    throw InputError(text(config.where("parallel." + sizes.given.front().first), sizes.product(),
-                          ": must divide the number of ranks, ", ranks, ": ", divisors_of(ranks), "; or start ",
-                          below ? text(below, " or ") : "", below + product, " ranks"));
-  }
+  if (product > ranks || ranks % product != 0)
+    throw InputError(text(config.where("parallel." + sizes.given.front().first), ": ", sizes.product(),
+                          "must divide the number of ranks, ", ranks));
   const int together = int(product), copies = ranks / together;  // number of copies of the whole model
   const std::int64_t degree = config.zero.shard_degree;
   if (degree > 0 && copies % degree != 0)
     throw InputError(text(config.where("zero.shard_degree"), ": must divide the number of ranks",
-                          together > 1 ? text(" / ", together, " of [parallel]") : "", ", ", copies, ": 0 (all), ",
-                          divisors_of(copies)));
+                          together > 1 ? text(" / ", together, " of [parallel]") : "", ", ", copies,
+                          ", or be 0 (all)"));
   MeshShape shape = MeshShape::hybrid(copies, int(degree));
   shape.context = int(parallel.context);
   shape.tensor = int(parallel.tensor);
@@ -133,9 +102,8 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
   const std::int64_t pass = local * ranks;
   const std::int64_t global = config.training.global_batch_size.value_or(pass);
   if (global % pass != 0)
-    throw InputError(config.where("training.global_batch_size") + ": must be a multiple of " + size +
-                     " x ranks = " + std::to_string(local) + " x " + std::to_string(ranks) + " = " +
-                     std::to_string(pass) + "; " + remedy(global, pass, ranks, size));
+    throw InputError(text(config.where("training.global_batch_size"), ": must be a multiple of ", size,
+                          " x ranks = ", local, " x ", ranks, " = ", pass));
   check_micro_batches(config, global / pass);
   check_regather(config, mesh);
   return {mesh, ranks, local, global, global / pass};

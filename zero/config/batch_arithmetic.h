@@ -21,8 +21,8 @@ struct BatchArithmetic {
 
   /// Makes the division for a job of `ranks`. Throws InputError as mesh_of() does, and if the global batch is not a
   /// multiple of local batch x ranks. Also throws if a pipeline does not support the number of micro-batches or the
-  /// ZeRO stage. It also throws if reproducible sums do not support this number of ranks. The message names values that
-  /// work.
+  /// ZeRO stage. It also throws if reproducible sums do not support this number of ranks. The message names the rule;
+  /// judge_layout() (zero/estimate/legal_layout.h) finds values that obey it.
   static BatchArithmetic of(const Config& config, int ranks);
 
   /// For example "global batch 32 = 2 ranks x 4 micro-batches x 4 sequences".

@@ -400,7 +400,8 @@ std::string read_text(const std::string& path) {
 
 }  // namespace
 
-Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides) {
+Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides,
+                    Contradictions contradictions) {
   Config config;
   config.source = source;
   Mistakes mistakes;
@@ -411,7 +412,7 @@ Config parse_config(std::string_view text, const std::string& source, const std:
   check_required(config, mistakes);
   mistakes.tell();
   settle_optimizer(config);
-  check_contradictions(config);
+  if (contradictions == Contradictions::refused) check_contradictions(config);
   return config;
 }
 
@@ -423,8 +424,8 @@ std::vector<OptimizerGroup> parse_groups(const std::string& toml) {
   return config.optimizer.groups;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_text(path), path, overrides);
+Config load_config(const std::string& path, const std::vector<std::string>& overrides, Contradictions contradictions) {
+  return parse_config(read_text(path), path, overrides, contradictions);
 }
 
 }  // namespace zero

@@ -223,15 +223,21 @@ struct Config {
   bool operator==(const Config& other) const;
 };
 
+/// The treatment of keys that contradict each other. If they are allowed, the caller calls check_contradictions()
+/// (zero/config/config_rules.h).
+enum class Contradictions : std::uint8_t { refused, allowed };
+
 /// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value"; a value that is not TOML
 /// is a string). Throws InputError that lists all independent mistakes, each with place, key, constraint and remedy.
 /// Mistakes are TOML syntax errors, unknown keys, wrong types, invalid values, missing keys, and contradictions. For an
 /// unknown key the message names the nearest known key, or the key that corresponds to another tool's. Reads no other
 /// file.
-Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                   Contradictions contradictions = Contradictions::refused);
 
 /// Does the same for a text, which messages call `source`.
-Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {});
+Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {},
+                    Contradictions contradictions = Contradictions::refused);
 
 /// Parses [[optimizer.group]] tables as groups_toml() writes them. Throws InputError.
 std::vector<OptimizerGroup> parse_groups(const std::string& toml);
@@ -248,6 +254,9 @@ void validate_for_model(const Config& config, const ModelConfig& model);
 
 /// Throws InputError for a warm-up longer than the run's `steps`; `why` says where that number comes from.
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
+
+/// Throws InputError for settings that do not work on GPUs so far.
+void validate_for_gpu(const Config& config);
 
 /// A run needs the model's weights. An estimate needs only config.json, which model.path may name directly.
 enum class FileNeed : std::uint8_t { run, estimate };

@@ -38,17 +38,14 @@ void check_reproducible(const Config& config) {
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
   if (config.job.over_ranks() && config.activation_checkpoint.mlp_tokens > 0)
-    refuse(
-        config, "activation_checkpoint.mlp_tokens",
-        "adds gradients tile by tile, and job.reproducible = \"ranks\" promises the sums of whole rows: leave one of "
-        "the two out");
+    refuse(config, "activation_checkpoint.mlp_tokens",
+           "adds gradients tile by tile, and job.reproducible = \"ranks\" promises the sums of whole rows");
   for (const auto& [key, ranks] :
        {std::pair("parallel.tensor", config.parallel.tensor), std::pair("parallel.context", config.parallel.context)})
     if (config.job.over_ranks() && ranks > 1)
       refuse(
           config, key,
-          "adds parts of a sum in an order that depends on the ranks, which job.reproducible = \"ranks\" does not allow: "
-          "leave one of the two out");
+          "adds parts of a sum in an order that depends on the ranks, which job.reproducible = \"ranks\" does not allow");
 }
 
 // Tries presets and their fields here, so that the error names the line.
@@ -72,7 +69,8 @@ void check_model(const Config& config) {
     validate_for_model(config, model);
   } catch (const InputError& error) {
     const std::string what = error.what();
-    for (const char* place : {"training.seq_len", "training.local_batch_size", "job.reproducible_rows", "model.preset"})
+    for (const char* place : {"training.seq_len", "training.local_batch_size", "job.reproducible_rows", "model.preset",
+                              "parallel.tensor", "parallel.context", "parallel.pipeline", "parallel.schedule"})
       if (what.starts_with(config.where(place) + ": ")) throw;
     refuse(config, key, what);
   }
@@ -135,7 +133,7 @@ void check_offload(const Config& config) {
 void check_tiles(const Config& config) {
   if (config.activation_checkpoint.mlp_tokens > 0 && config.parallel.tensor > 1)
     refuse(config, "activation_checkpoint.mlp_tokens",
-           "runs an MLP by tiles of tokens, and [parallel] tensor divides its width: leave one of the two out");
+           "runs an MLP by tiles of tokens, and [parallel] tensor divides its width: they exclude each other");
 }
 
 void check_lora(const Config& config) {
@@ -220,27 +218,18 @@ void refuse_dropout(const Config& config, const ModelConfig& model) {
 
 namespace {
 
-/// Returns the numbers of stages that can share this many blocks, for messages.
-std::string pipelines_of(std::int64_t blocks, std::int64_t chunks) {
-  if (blocks < 2) return "no pipeline works";
-  if (blocks < 4 && chunks > 1)
-    return text("[parallel] schedule = \"1f1b\" works, with 2 ", blocks > 2 ? "or 3 " : "", "stages");
-  if (blocks < 2 * chunks) return text("2 stages work with [parallel] chunks = ", blocks / 2);
-  return blocks / chunks == 2 ? "2 stages work" : text("2 to ", blocks / chunks, " stages work");
-}
-
 void check_stages(const Config& config, const ModelConfig& model) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.pipeline == 1) return;
   const bool interleaved = parallel.schedule == "interleaved";
   if (interleaved && model.tie_word_embeddings)
     refuse(config, "parallel.schedule",
-           "\"interleaved\" does not support tied embeddings, because their head is on the first stage: use \"1f1b\"");
+           "\"interleaved\" does not support tied embeddings, because their head is on the first stage");
   const std::int64_t chunks = interleaved ? parallel.chunks : 1;
   if (parallel.pipeline * chunks > model.num_hidden_layers)
     refuse(config, "parallel.pipeline",
            text("needs ", parallel.pipeline * chunks, " blocks", interleaved ? ", one for each chunk of a stage" : "",
-                ", and the model has ", model.num_hidden_layers, ": ", pipelines_of(model.num_hidden_layers, chunks)));
+                ", and the model has ", model.num_hidden_layers));
 }
 
 }  // namespace
@@ -285,6 +274,18 @@ void validate_for_steps(const Config& config, std::int64_t steps, const std::str
          text("must not exceed the run's ", steps, " steps (", why,
               "): the learning rate would never reach lr. Train longer, or "
               "warm up less; for a short trial --set lr_scheduler.warmup_steps=0"));
+}
+
+void validate_for_gpu(const Config& config) {
+  if (config.parallel.pipeline > 1) refuse(config, "parallel.pipeline", "runs on CPUs so far");
+  if (config.metrics.last_traced_step > 0)
+    refuse(config, "metrics.trace_steps",
+           "traces the host's time, which says little about a GPU: leave it out, and use NVIDIA Nsight Systems (nsys) "
+           "there, or set training.device = \"cpu\"");
+  if (!config.metrics.samples.empty())
+    refuse(config, "metrics.samples",
+           "prompts are continued on CPUs so far: leave it out, and try checkpoints with zero_generate, or set "
+           "training.device = \"cpu\"");
 }
 
 std::string where_of(const Config& config, const std::string& key, const std::string& value) {

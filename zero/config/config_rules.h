@@ -5,7 +5,7 @@
 namespace zero {
 
 /// Throws InputError for keys that contradict each other, or that need another key. This is the last step of
-/// parse_config().
+/// parse_config(), unless its caller does it.
 void check_contradictions(const Config& config);
 
 /// Returns the start of a message about one value of a key. For a key with one value: "--set data.train=a.bin:". For a

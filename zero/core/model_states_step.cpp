@@ -36,7 +36,7 @@ void require_whole_blocks(const ParameterGroup& group) {
       if (is_cut_between(tensor, block)) continue;
       throw InputError(text("optimizer.name = \"", shard->optimizer().name(), "\": keeps blocks of ", block,
                             " numbers, and [parallel] tensor = ", tensor.cut->place.ranks, " cuts ", tensor.name, " ",
-                            shape_text(tensor.full().shape), " inside one: use adamw, or fewer ranks along the axis"));
+                            shape_text(tensor.full().shape), " inside one"));
     }
 }
 
@@ -52,7 +52,7 @@ void ModelStates::start_optimizers() {
     if (options_.sums_in_order && !is_elementwise(optimizers_[i]))
       throw InputError("optimizer.name = \"" + optimizers_[i].name() +
                        "\": sums over whole tensors, in an order that depends on the ranks, which job.reproducible = "
-                       "\"ranks\" does not allow: use adamw, adamw8bit, sgd or lion");
+                       "\"ranks\" does not allow; adamw, adamw8bit, sgd and lion sum none");
     std::vector<std::vector<std::int64_t>> shapes;
     for (const TensorSpec& tensor : optimizer_tensors_[std::size_t(i)]) shapes.push_back(tensor.shape);
     statistics_.emplace_back(optimizers_[i], shapes, states_device());

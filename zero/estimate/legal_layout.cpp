@@ -1,141 +1,220 @@
 #include "zero/estimate/legal_layout.h"
 
+#include <ATen/Context.h>
+
 #include <algorithm>
-#include <cctype>
-#include <functional>
+#include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "zero/config/config_keys.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/run_model.h"
-#include "zero/config/setup.h"
+#include "zero/estimate/key_values.h"
 #include "zero/estimate/memory_plan.h"
 #include "zero/estimate/meta_rank.h"
 
 namespace zero {
 namespace {
 
-/// A change of one setting.
+/// Another value of one key.
 struct LayoutChange {
-  std::string setting;  // "parallel.tensor=2"
-  std::function<void(Config& config)> apply;
+  std::string key;
+  Value value;
   double distance = 0;
 };
 
-/// Adds the other values that an axis may have, nearest first.
-void add_axis(const std::string& name, std::int64_t ParallelConfig::*axis, const Config& config, int ranks,
-              std::vector<LayoutChange>& changes) {
-  const std::int64_t asked = config.parallel.*axis;
-  for (std::int64_t value = 1; value <= std::min<std::int64_t>(ranks, 64); ++value) {
-    if (ranks % value != 0 || value == asked) continue;
-    const double distance = value < asked ? double(asked) / double(value) : 1.5 * double(value) / double(asked);
-    changes.push_back(
-        {text("parallel.", name, "=", value), [=](Config& other) { other.parallel.*axis = value; }, distance});
+std::int64_t ranks_of_a_copy(const Config& config) {
+  return config.parallel.tensor * config.parallel.context * config.parallel.pipeline;
+}
+
+/// Throws InputError for a layout that breaks a rule of the configuration.
+void check_rules(const Config& config, const ModelConfig& model, const LayoutJob& job) {
+  check_contradictions(config);
+  validate_for(config, job.ranks);
+  validate_for_model(config, model);
+  if (job.on_gpu) validate_for_gpu(config);
+}
+
+/// Lists the values that the keys of a layout may have instead, nearest first.
+class LayoutChanges {
+ public:
+  LayoutChanges(const Config& config, const LayoutJob& job) : config_(config), job_(job) {}
+
+  std::vector<LayoutChange> make() {
+    add_axis("parallel.tensor", config_.parallel.tensor);
+    add_axis("parallel.context", config_.parallel.context);
+    add_axis("parallel.pipeline", config_.parallel.pipeline);
+    add_schedule();
+    add_zero();
+    add_batch();
+    if (config_.activation_checkpoint.mlp_tokens > 0) add("activation_checkpoint.mlp_tokens", std::int64_t{0}, 1.05);
+    if (config_.offload.activations != "none") add("activation_checkpoint.mode", std::string("full"), 1.05);
+    if (config_.job.over_ranks()) add("job.reproducible", std::string("none"), 8);
+    if (config_.lora && config_.lora->double_quantization) add("lora.double_quantization", false, 1.5);
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const LayoutChange& a, const LayoutChange& b) { return a.distance < b.distance; });
+    return std::move(found_);
   }
-}
 
-std::vector<LayoutChange> changes_to(const Config& config, int ranks) {
-  std::vector<LayoutChange> changes;
-  add_axis("tensor", &ParallelConfig::tensor, config, ranks, changes);
-  add_axis("context", &ParallelConfig::context, config, ranks, changes);
-  add_axis("pipeline", &ParallelConfig::pipeline, config, ranks, changes);
-  for (std::int64_t stage = 0; stage < config.zero.stage; ++stage)
-    changes.push_back({text("zero.stage=", stage), [=](Config& other) { other.zero.stage = stage; },
-                       1.2 + 0.1 * double(config.zero.stage - stage)});
-  if (config.zero.shard_degree > 0)
-    changes.push_back({"zero.shard_degree=0", [](Config& other) { other.zero.shard_degree = 0; }, 1.1});
-  if (config.parallel.schedule != "1f1b")
-    changes.push_back({"parallel.schedule=1f1b", [](Config& other) { other.parallel.schedule = "1f1b"; }, 1});
-  if (config.training.global_batch_size) {
-    const std::int64_t size = *config.training.global_batch_size;
-    for (const std::int64_t other : {2 * size, 4 * size, size + config.training.local_batch_size})
-      changes.push_back({text("training.global_batch_size=", other),
-                         [=](Config& changed) { changed.training.global_batch_size = other; }, 4});
-  }
-  if (config.activation_checkpoint.mlp_tokens > 0)
-    changes.push_back({"activation_checkpoint.mlp_tokens=0",
-                       [](Config& other) { other.activation_checkpoint.mlp_tokens = 0; }, 1.05});
-  if (config.offload.activations != "none")
-    changes.push_back(
-        {"activation_checkpoint.mode=full", [](Config& other) { other.activation_checkpoint.mode = "full"; }, 1.05});
-  if (config.job.over_ranks())
-    changes.push_back({"job.reproducible=none", [](Config& other) { other.job.reproducible = "none"; }, 8});
-  if (config.lora && config.lora->double_quantization)
-    changes.push_back(
-        {"lora.double_quantization=false", [](Config& other) { other.lora->double_quantization = false; }, 1.5});
-  if (config.optimizer.name != "adamw")
-    changes.push_back({"optimizer.name=adamw", [](Config& other) { other.optimizer.name = "adamw"; }, 8});
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const LayoutChange& a, const LayoutChange& b) { return a.distance < b.distance; });
-  return changes;
-}
-
-std::string nearest_of(const Config& config, const ModelConfig& model, int ranks) {
-  const std::vector<LayoutChange> changes = changes_to(config, ranks);
-  const auto is_legal = [&](std::initializer_list<const LayoutChange*> made) {
-    Config other = config;
-    for (const LayoutChange* change : made) change->apply(other);
-    return why_illegal(other, model, ranks).empty();
-  };
-  for (const LayoutChange& change : changes)
-    if (is_legal({&change})) return change.setting;
-  for (std::size_t a = 0; a < changes.size(); ++a)
-    for (std::size_t b = a + 1; b < changes.size(); ++b)
-      if (changes[a].setting.substr(0, changes[a].setting.find('=')) !=
-              changes[b].setting.substr(0, changes[b].setting.find('=')) &&
-          is_legal({&changes[a], &changes[b]}))
-        return changes[a].setting + " " + changes[b].setting;
-  return "";
-}
-
-const std::string small_run =
-    "[job]\noutput_dir = \"out\"\n[data]\ntrain = [\"a.bin\"]\n"
-    "[training]\nsteps = 10\nseq_len = 64\nlocal_batch_size = 1\nglobal_batch_size = 8\n";
-
-/// Makes the configuration of a small run of a preset. Settings of [parallel] are applied last, since a model that does
-/// not fit them is not an error here.
-Config config_of(const std::vector<std::string>& settings, const std::string& model) {
-  std::vector<std::string> others, axes;
-  for (const std::string& setting : settings) (setting.starts_with("parallel.") ? axes : others).push_back(setting);
-  Config config = parse_config(small_run + "[model]\npreset = \"" + model + "\"\n", "run.toml", others);
-  for (const std::string& setting : axes) {
-    const std::size_t sign = setting.find('=');
-    const std::string name = setting.substr(0, sign), value = setting.substr(sign + 1);
+ private:
+  void add(const std::string& name, const Value& value, double distance) {
+    const bool fixed = name == "training.global_batch_size" || name.starts_with("lora.");
+    if (job_.resumed && fixed) return;
     for (const ConfigKey& key : config_keys())
-      if (key.full_name() == name)
-        write_field(key.field(config), value == "true"               ? Value(true)
-                                       : std::isdigit(value.front()) ? Value(std::int64_t(std::stoll(value)))
-                                                                     : Value(value));
+      if (key.full_name() == name && key.rule.accepts(value)) found_.push_back({name, value, distance});
   }
-  return config;
-}
 
-LayoutVerdict verdict_on(const std::vector<std::string>& settings, int ranks, const std::string& model) {
-  const Config config = config_of(settings, model);
-  return judge_layout(config, model_config_of(config), ranks);
-}
+  void add_axis(const std::string& name, std::int64_t asked) {
+    for (std::int64_t value = 1; value <= std::min<std::int64_t>(job_.ranks, 64); ++value) {
+      if (job_.ranks % value != 0 || value == asked) continue;
+      add(name, value, value < asked ? double(asked) / double(value) : 1.5 * double(value) / double(asked));
+    }
+  }
 
-/// Extracts "[zero] stage" from "run.toml:3: [zero] stage = 3: ...", or the setting from "--set zero.stage=3: ...".
-std::string refusing_key(const std::string& why) {
-  const std::size_t section = why.find('[');
-  if (why.starts_with("--set ")) return why.substr(6, why.find_first_of("=:", 6) - 6);
-  if (section == std::string::npos || section > 40) return why.substr(0, why.find_first_of(" :="));
-  const std::size_t end = why.find_first_of(":=", section);
-  std::string key = why.substr(section, end - section);
-  while (key.ends_with(' ')) key.pop_back();
-  return key;
-}
+  void add_schedule() {
+    if (config_.parallel.schedule != "1f1b") add("parallel.schedule", std::string("1f1b"), 1);
+    if (config_.parallel.schedule != "interleaved") return;
+    for (std::int64_t chunks = std::min<std::int64_t>(config_.parallel.chunks, 64) - 1; chunks >= 2; --chunks)
+      add("parallel.chunks", chunks, double(config_.parallel.chunks) / double(chunks));
+  }
+
+  void add_zero() {
+    const std::int64_t asked = config_.zero.stage;
+    for (std::int64_t stage = 3; stage >= 0; --stage)
+      if (stage != asked) add("zero.stage", stage, 1.2 + 0.1 * double(std::abs(asked - stage)));
+    if (asked == 3 && config_.parallel.pipeline > 1 && !config_.parallel.regather) add("parallel.regather", true, 1.6);
+    if (config_.zero.shard_degree > 0) add("zero.shard_degree", std::int64_t{0}, 1.1);
+  }
+
+  /// Adds global batches that the ranks divide, and micro-batches that divide the global batch.
+  void add_batch() {
+    const std::int64_t copies = job_.ranks / ranks_of_a_copy(config_), local = config_.micro_batch_rows();
+    if (job_.ranks % ranks_of_a_copy(config_) != 0) return;
+    const std::string global_key = "training.global_batch_size",
+                      local_key = config_.job.over_ranks() ? "job.reproducible_rows" : "training.local_batch_size";
+    const std::int64_t global = config_.training.global_batch_size.value_or(local * copies);
+    for (const std::int64_t unit : {local * copies, local * copies * config_.parallel.pipeline})
+      for (const std::int64_t value : {global / unit * unit, global / unit * unit + unit})
+        if (value != config_.training.global_batch_size)
+          add(global_key, value, 4 + double(std::abs(value - global)) / double(global));
+    if (!config_.training.global_batch_size) return;  // it follows the micro-batch
+    for (std::int64_t rows = 1; rows <= std::min<std::int64_t>(global / copies, 64); ++rows)
+      if (global % (rows * copies) == 0 && rows != local)
+        add(local_key, rows, rows < local ? double(local) / double(rows) : 2 * double(rows) / double(local));
+  }
+
+  const Config& config_;
+  const LayoutJob& job_;
+  std::vector<LayoutChange> found_;
+};
+
+/// Looks for legal layouts near an illegal one.
+class NearLayouts {
+ public:
+  NearLayouts(const Config& config, const ModelConfig& model, const LayoutJob& job)
+      : config_(config), model_(model), job_(job), changes_(LayoutChanges(config, job).make()) {}
+
+  std::vector<std::string> find() {
+    std::vector<std::string> found = of_one_key();
+    if (found.empty()) found = of_two_keys();
+    for (const std::string& ranks : of_other_ranks()) found.push_back(ranks);
+    return found;
+  }
+
+ private:
+  std::vector<std::string> of_one_key() {
+    constexpr std::size_t most = 3;
+    std::vector<std::string> found;
+    std::set<std::string> keys;
+    for (const LayoutChange& change : changes_) {
+      const KeyValues values{{change.key, change.value}};
+      if (found.size() == most || keys.contains(change.key) || !is_legal(with(values), job_)) continue;
+      keys.insert(change.key);
+      found.push_back(as_arguments(values));
+    }
+    return found;
+  }
+
+  std::vector<std::string> of_two_keys() {
+    for (const LayoutChange& first : changes_) {
+      const Config changed = with({{first.key, first.value}});
+      for (const LayoutChange& second : LayoutChanges(changed, job_).make()) {
+        const KeyValues values{{first.key, first.value}, {second.key, second.value}};
+        if (second.key != first.key && is_legal(with(values), job_)) return {as_arguments(values)};
+      }
+    }
+    return {};
+  }
+
+  /// Returns the nearest numbers of ranks, fewer and more, that divide what these ranks do not divide. Names no more
+  /// ranks on GPUs, since there may be no more GPUs.
+  std::vector<std::string> of_other_ranks() {
+    constexpr int tries = 64;
+    const int most_ranks = job_.on_gpu ? job_.ranks : 1'000'000;  // as --ranks
+    std::vector<std::string> found;
+    if (divide(job_.ranks)) return found;
+    const std::int64_t together = ranks_of_a_copy(config_), below = job_.ranks / together * together;
+    for (const std::int64_t step : {-together, together})
+      for (std::int64_t ranks = step < 0 && below < job_.ranks ? below : below + step, tried = 0;
+           ranks >= job_.least_ranks && ranks <= most_ranks && tried < tries; ranks += step, ++tried) {
+        if (!divide(int(ranks))) continue;
+        LayoutJob other = job_;
+        other.ranks = int(ranks);
+        other.on_gpu |= config_.training.device != "cpu" && at::hasCUDA();  // fewer ranks may find enough GPUs
+        if (is_legal(config_, other))
+          found.push_back(job_.dry_run ? text("--ranks ", ranks) : text(ranks, ranks == 1 ? " rank" : " ranks"));
+        break;
+      }
+    return found;
+  }
+
+  bool divide(int ranks) const {
+    try {
+      validate_for(config_, ranks);
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
+
+  Config with(const KeyValues& values) const {
+    Config other = config_;
+    set_keys(other, values);
+    return other;
+  }
+
+  /// False also for a layout on which the engine fails, and after so many engines that the user would wait long.
+  bool is_legal(const Config& config, const LayoutJob& job) {
+    constexpr int most_engines = 40;
+    try {
+      check_rules(config, model_, job);
+      return ++engines_ <= most_engines && why_illegal(config, model_, job).empty();
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  const Config& config_;
+  const ModelConfig& model_;
+  const LayoutJob& job_;
+  std::vector<LayoutChange> changes_;
+  int engines_ = 0;
+};
 
 }  // namespace
 
-std::string why_illegal(const Config& config, const ModelConfig& model, int ranks) {
+std::string LayoutVerdict::remedies() const {
+  std::string words;
+  for (const std::string& change : legal) words += (words.empty() ? "" : ", or ") + change;
+  return words;
+}
+
+std::string why_illegal(const Config& config, const ModelConfig& model, const LayoutJob& job) {
   try {
-    check_contradictions(config);
-    validate_for(config, ranks);
-    validate_for_model(config, model);
-    const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
+    check_rules(config, model, job);
+    const BatchArithmetic batch = BatchArithmetic::of(config, job.ranks);
     const RunModel run = make_run_model(config, model, /*with_weights=*/false, {batch.mesh.tensor, 0});
     const MemoryWork work = memory_work_of(config, batch);
     const MetaRank rank(chain_of(run.own), work.engine, work);
@@ -145,117 +224,29 @@ std::string why_illegal(const Config& config, const ModelConfig& model, int rank
   }
 }
 
-LayoutVerdict judge_layout(const Config& config, const ModelConfig& model, int ranks) {
-  LayoutVerdict verdict{why_illegal(config, model, ranks), ""};
-  if (!verdict.is_legal()) verdict.nearest = nearest_of(config, model, ranks);
+LayoutVerdict judge_layout(const Config& config, const ModelConfig& model, const LayoutJob& job) {
+  Config given = config;
+  if (!config.is_given("training.global_batch_size")) given.training.global_batch_size.reset();
+  LayoutVerdict verdict{why_illegal(given, model, job), {}};
+  // Without a global batch, a resumed run would have the checkpoint's only by chance.
+  const bool batch_is_open = job.resumed && !given.training.global_batch_size;
+  if (!verdict.is_legal() && !batch_is_open) verdict.legal = NearLayouts(given, model, job).find();
   return verdict;
 }
 
-std::string layout_table() {
-  struct Axes {
-    std::string name;
-    std::vector<std::string> settings;
-    int ranks;
-  };
-  const std::vector<Axes> columns{
-      {"data 2", {}, 2},
-      {"hybrid 2 x 2", {"zero.shard_degree=2"}, 4},
-      {"tensor 2", {"parallel.tensor=2"}, 2},
-      {"context 2", {"parallel.context=2"}, 2},
-      {"pipeline 2", {"parallel.pipeline=2"}, 2},
-      {"tensor 2, context 2", {"parallel.tensor=2", "parallel.context=2"}, 4},
-      {"tensor 2, pipeline 2", {"parallel.tensor=2", "parallel.pipeline=2"}, 4},
-      {"all three, data 2", {"parallel.tensor=2", "parallel.context=2", "parallel.pipeline=2"}, 16}};
-  const std::vector<std::pair<std::string, std::vector<std::string>>> rows{
-      {"stage 0", {"zero.stage=0"}},
-      {"stage 1", {"zero.stage=1"}},
-      {"stage 2", {"zero.stage=2"}},
-      {"stage 3", {"zero.stage=3"}},
-      {"stage 3, regather", {"zero.stage=3", "parallel.regather=true"}},
-      {"LoRA", {"zero.stage=1", "lora.r=4"}},
-      {"DoRA, rsLoRA", {"zero.stage=1", "lora.r=4", "lora.use_dora=true", "lora.use_rslora=true"}},
-      {"LoRA over NF4", {"zero.stage=1", "lora.r=4", "lora.quantization=nf4"}},
-      {"LoRA over NF4, doubly", {"zero.stage=1", "lora.r=4", "lora.quantization=nf4", "lora.double_quantization=true"}},
-      {"LoRA over int8", {"zero.stage=1", "lora.r=4", "lora.quantization=int8"}},
-      {"recompute all", {"zero.stage=1", "activation_checkpoint.mode=full"}},
-      {"recompute attention", {"zero.stage=1", "activation_checkpoint.mode=attention"}},
-      {"MLP by tiles", {"zero.stage=1", "activation_checkpoint.mlp_tokens=32"}},
-      {"inputs in host memory", {"zero.stage=1", "activation_checkpoint.mode=full", "offload.activations=cpu"}},
-      {"states in host memory", {"zero.stage=1", "offload.optimizer=cpu"}},
-      {"states on NVMe", {"zero.stage=1", "offload.optimizer=nvme", "offload.nvme_dir=nvme"}},
-      {"states and weights on NVMe",
-       {"zero.stage=3", "parallel.regather=true", "offload.optimizer=nvme", "offload.parameters=nvme",
-        "offload.nvme_dir=nvme"}},
-      {"interleaved", {"zero.stage=1", "parallel.schedule=interleaved", "model.tie_word_embeddings=false"}},
-      {"adamw8bit", {"zero.stage=1", "optimizer.name=adamw8bit"}},
-      {"sgd, lion", {"zero.stage=1", "optimizer.name=lion"}},
-      {"adafactor", {"zero.stage=1", "optimizer.name=adafactor"}},
-      {"prodigy", {"zero.stage=1", "optimizer.name=prodigy"}},
-      {"muon", {"zero.stage=1", "optimizer.name=muon"}},
-      {"reproducible over ranks", {"zero.stage=1", "job.reproducible=ranks"}},
-      {"fp16", {"zero.stage=1", "training.precision=fp16"}},
-  };
-  std::string table = "| |", line = "|---|";
-  for (const Axes& column : columns) {
-    table += " " + column.name + " |";
-    line += "---|";
-  }
-  table += "\n" + line + "\n";
-  for (const auto& [name, settings] : rows) {
-    table += "| " + name + " |";
-    for (const Axes& column : columns) {
-      std::vector<std::string> all = settings;
-      all.insert(all.end(), column.settings.begin(), column.settings.end());
-      const LayoutVerdict verdict = verdict_on(all, column.ranks, "llama-110m");
-      table += " " + (verdict.is_legal() ? "yes" : "`" + refusing_key(verdict.why) + "`") + " |";
+void check_layout(const std::function<void()>& check, const std::function<LayoutVerdict()>& judge) {
+  try {
+    check();
+  } catch (const InputError& error) {
+    std::string remedies;
+    try {
+      remedies = judge().remedies();
+    } catch (const InputError&) {  // the model or the device is of no use, which another message says
     }
-    table += "\n";
+    if (remedies.empty()) throw;
+    const std::string why = error.what();
+    throw InputError(why + (why.find('\n') == why.npos ? "; " : "\n  ") + "legal here: " + remedies);
   }
-  return table;
-}
-
-std::string refused_layouts() {
-  struct Case {
-    int ranks;
-    std::vector<std::string> settings;
-    std::string model = "llama-15m";  // 6 heads, 6 key-value heads, 6 blocks, 288 wide, tied
-  };
-  const std::vector<Case> cases{
-      {8, {"parallel.tensor=3"}},
-      {2, {"parallel.tensor=4"}},
-      {8, {"parallel.tensor=4"}},
-      {7, {"parallel.context=7"}},
-      {12, {"parallel.tensor=2", "parallel.context=6"}},
-      {6, {"parallel.tensor=2", "parallel.context=2"}},
-      {8, {"parallel.pipeline=8", "zero.stage=1"}},
-      {6, {"parallel.pipeline=4", "zero.stage=1"}},
-      {4, {"parallel.pipeline=2", "zero.stage=3"}},
-      {2,
-       {"parallel.pipeline=2", "zero.stage=1", "parallel.schedule=interleaved", "training.global_batch_size=3",
-        "model.tie_word_embeddings=false"}},
-      {4, {"parallel.pipeline=4", "zero.stage=1", "parallel.schedule=interleaved", "model.tie_word_embeddings=false"}},
-      {2, {"parallel.pipeline=2", "zero.stage=1", "parallel.schedule=interleaved"}},
-      {8, {"parallel.tensor=2", "zero.shard_degree=3"}},
-      {4, {"parallel.tensor=2", "job.reproducible=ranks"}},
-      {4, {"parallel.context=2", "job.reproducible=ranks"}},
-      {6, {"zero.shard_degree=3", "job.reproducible=ranks", "training.global_batch_size=12"}},
-      {3, {"job.reproducible=ranks"}},
-      {4, {"optimizer.name=muon", "job.reproducible=ranks"}},
-      {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4", "lora.double_quantization=true"}},
-      {2, {"parallel.tensor=2", "optimizer.name=adamw8bit", "model.hidden_size=264", "model.head_dim=44"}},
-      {32, {"parallel.tensor=2"}},
-      {2, {"parallel.tensor=2", "activation_checkpoint.mlp_tokens=32"}},
-      {2, {"parallel.tensor=2", "lora.r=4", "lora.quantization=nf4"}},
-  };
-  std::string table = "| ranks | settings | message | nearest |\n|---|---|---|---|\n";
-  for (const Case& one : cases) {
-    std::string settings;
-    for (const std::string& setting : one.settings) settings += (settings.empty() ? "" : ", ") + setting;
-    const LayoutVerdict verdict = verdict_on(one.settings, one.ranks, one.model);
-    table += text("| ", one.ranks, " | ", settings, " | ", verdict.is_legal() ? "LEGAL" : verdict.why, " | ",
-                  verdict.nearest, " |\n");
-  }
-  return table;
 }
 
 }  // namespace zero

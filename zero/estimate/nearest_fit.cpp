@@ -6,40 +6,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "zero/config/config_keys.h"
+#include "zero/estimate/key_values.h"
 
 namespace zero {
 namespace {
 
-using Settings = std::vector<std::pair<std::string, Value>>;  // "section.key" and its value
-
 /// A change of one kind: its variants, mildest first.
-using Change = std::vector<Settings>;
-
-void give(Config& config, const Settings& settings) {
-  for (const auto& [name, value] : settings)
-    for (const ConfigKey& key : config_keys())
-      if (key.full_name() == name) write_field(key.field(config), value);
-}
-
-// Quotes a value as a shell word that parses back to it.
-std::string word_of(const Value& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  return text ? *text : toml_text(value);
-}
-
-std::string as_arguments(const Settings& settings) {
-  std::string words;
-  for (const auto& [name, value] : settings) {
-    std::string pair = name + "=" + word_of(value), quoted;
-    if (pair.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._=/-") != pair.npos) {
-      for (char c : pair) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-      pair = "'" + quoted + "'";
-    }
-    words += (words.empty() ? "--set " : " --set ") + pair;
-  }
-  return words;
-}
+using Change = std::vector<KeyValues>;
 
 Change offloads(const Config& config, const std::string& key, const std::string& now, bool on_device) {
   Change ways;
@@ -89,9 +62,9 @@ class Search {
       : changes_(std::move(changes)), ranks_(ranks), on_device_(on_device), fits_(fits) {}
 
   /// Returns the first combination of changes, with all of them used, with which `config` fits; empty if there is none.
-  Settings find(const Config& config) const {
+  KeyValues find(const Config& config) const {
     for (unsigned mask = 1; mask < 1u << changes_.size(); ++mask)
-      if (Settings found; try_ways(config, mask, found)) return found;
+      if (KeyValues found; try_ways(config, mask, found)) return found;
     return {};
   }
 
@@ -107,13 +80,13 @@ class Search {
 
  private:
   // Tries the variants of the changes in `mask`, last change first.
-  bool try_ways(const Config& config, unsigned mask, Settings& found) const {
+  bool try_ways(const Config& config, unsigned mask, KeyValues& found) const {
     int last = int(changes_.size()) - 1;
     while (last >= 0 && !(mask >> last & 1u)) --last;
     if (last < 0) return fits(config);
-    for (const Settings& way : changes_[std::size_t(last)]) {
+    for (const KeyValues& way : changes_[std::size_t(last)]) {
       Config other = config;
-      give(other, way);
+      set_keys(other, way);
       if (!try_ways(other, mask & ~(1u << last), found)) continue;
       for (const auto& setting : way)  // two variants may set the same folder
         if (std::find(found.begin(), found.end(), setting) == found.end()) found.push_back(setting);
@@ -129,17 +102,17 @@ class Search {
 };
 
 // Tries adapters on a trained model, since they are useless on random weights.
-Settings adapters_that_fit(const Config& config, const Search& search) {
+KeyValues adapters_that_fit(const Config& config, const Search& search) {
   if (config.lora || !config.model.path) return {};
-  const Settings lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};
+  const KeyValues lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};
   for (const char* quantization : {"none", "int8", "nf4"})
     for (const char* mode : {"none", "full"}) {
-      Settings settings = lora;
+      KeyValues settings = lora;
       if (quantization != std::string("none")) settings.emplace_back("lora.quantization", std::string(quantization));
       if (mode != std::string("none") && config.activation_checkpoint.mode != mode)
         settings.emplace_back("activation_checkpoint.mode", std::string(mode));
       Config other = config;
-      give(other, settings);
+      set_keys(other, settings);
       if (search.fits(other)) return settings;
     }
   return {};
@@ -158,7 +131,7 @@ std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool
   Config start = config;
   start.training.global_batch_size = batch.global_batch_size;  // a smaller micro-batch changes memory, not the training
   const Search search(changes_of(start, on_device), batch.mesh.ranks(), on_device, fits);
-  Settings found = search.find(start);
+  KeyValues found = search.find(start);
   if (found.empty()) found = adapters_that_fit(start, search);
   return as_arguments(found);
 }

@@ -23,7 +23,6 @@ void refuse_bare_number(const std::string& words) {
 
 // Returns the option that describes another machine, for the error that --memory is missing.
 std::string asked_by(const TargetMachine& target) {
-  if (target.ranks > 0) return text("--ranks ", target.ranks);
   return target.device.empty() ? text("--ranks-per-node ", target.ranks_per_node) : "--device " + target.device;
 }
 

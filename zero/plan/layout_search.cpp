@@ -299,7 +299,7 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
       ++result.too_large;
       continue;
     }
-    const std::string why = why_illegal(config, model_, machine_.ranks());
+    const std::string why = why_illegal(config, model_, {.ranks = machine_.ranks(), .on_gpu = machine_.gpu});
     if (!why.empty()) {
       if (options.only_given) throw InputError(why);
       ++result.illegal;

@@ -35,8 +35,9 @@ void describe(CLI::App& app, TrainArguments& arguments, bool& allow_unused) {
                                "say whether the run fits and what it would take at every stage, and stop");
   app.add_flag("--print-config", arguments.print_config, "with --dry-run: every key with its value, too")
       ->needs(dry_run);
-  app.add_option("--ranks", arguments.target.ranks,
-                 "with --dry-run: predict for this number of ranks on another machine; needs --memory")
+  app.add_option(
+         "--ranks", arguments.target.ranks,
+         "with --dry-run: predict for this number of ranks, without starting them; on this machine, or that of --memory")
       ->check(CLI::Range(1, 1000000))
       ->needs(dry_run);
   app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node; needs --memory")

@@ -10,6 +10,7 @@
 #include "zero/config/setup.h"
 #include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
+#include "zero/estimate/legal_layout.h"
 #include "zero/estimate/meta_rank.h"
 #include "zero/train/checkpoints.h"
 
@@ -17,8 +18,21 @@ namespace zero {
 namespace {
 
 NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
+  const int ranks_here = request.target.ranks_here(job.local_size());
   return request.target.named() ? budget_of(request.target, request.device)
-                                : node_budget(request.config, request.former, job.local_size(), request.device);
+                                : node_budget(request.config, request.former, ranks_here, request.device);
+}
+
+/// Throws InputError that names legal layouts, if the engine refuses this one.
+MemoryEstimate estimate_of(const EstimateRequest& request, const NodeBudget& budget) {
+  MemoryEstimate estimate;
+  check_layout(
+      [&] { estimate = estimate_memory(request.config, request.batch, request.model, budget); },
+      [&] {
+        const LayoutJob job{request.batch.mesh.ranks(), request.device.is_cuda(), request.former == FormerRun::resumed};
+        return judge_layout(request.config, request.model.config, job);
+      });
+  return estimate;
 }
 
 /// Throws InputError for a described node with more ranks than the run. Rank 0 warns if the run's ranks do not fill the
@@ -50,7 +64,7 @@ void print_estimate(Job& job, const EstimateRequest& request, bool with_configur
   all_or_none(job.control(), [&] {
     check_nodes(request, job.rank());
     const NodeBudget budget = budget_of(job, request);
-    const MemoryEstimate estimate = estimate_memory(request.config, request.batch, request.model, budget);
+    const MemoryEstimate estimate = estimate_of(request, budget);
     if (job.rank() == 0) {
       std::cout << estimate.table << estimate.stages << request.batch.describe() << '\n';
       MetaRank rank(chain_of(request.model), engine_options_of(request.config, request.batch),
@@ -68,7 +82,7 @@ MemoryEstimate require_memory(Job& job, const EstimateRequest& request) {
   MemoryEstimate estimate;
   all_or_none(job.control(), [&] {
     const NodeBudget budget = budget_of(job, request);
-    estimate = estimate_memory(config, request.batch, request.model, budget);
+    estimate = estimate_of(request, budget);
     if (job.rank() == 0 && !estimate.fits) std::cout << estimate.table << std::flush;
     require_fit(config, estimate, budget);
     require_disk(job, request, estimate.plan, config.training.steps);

@@ -11,9 +11,9 @@
 
 namespace zero {
 
-c10::Device device_of(const Config& config, const Job& job) {
+c10::Device device_of(const Config& config, const Job& job, int ranks_here) {
   const c10::Device device =
-      choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, job.local_rank(), job.local_size());
+      choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, job.local_rank(), ranks_here);
   if (device.is_cuda() && config.offload.parameters != "none" && config.offload.optimizer == "none")
     throw InputError(
         config.where("offload.parameters") +

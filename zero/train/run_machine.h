@@ -5,8 +5,9 @@
 
 namespace zero {
 
-/// Returns the device of this rank. Throws InputError if the configuration does not support that device.
-c10::Device device_of(const Config& config, const Job& job);
+/// Returns the device of this rank, one of `ranks_here` on its node. Throws InputError if the configuration does not
+/// support that device.
+c10::Device device_of(const Config& config, const Job& job, int ranks_here);
 
 /// Divides the cores of a node among its ranks, unless OMP_NUM_THREADS is set.
 void set_threads(const Job& job, c10::Device device);

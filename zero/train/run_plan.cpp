@@ -4,9 +4,11 @@
 
 #include "base/files/lookup.h"
 #include "models/formats/base_model.h"
+#include "zero/config/config_rules.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/model_paths.h"
 #include "zero/config/setup.h"
+#include "zero/estimate/legal_layout.h"
 #include "zero/train/result/save_result.h"
 #include "zero/train/resume_settings.h"
 
@@ -34,17 +36,34 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
   return words;
 }
 
-RunPlan make_plan(const TrainArguments& arguments, int ranks) {
+namespace {
+
+ModelConfig model_of(const RunPlan& plan, const TrainArguments& arguments) {
+  ModelConfig model = model_config_of(plan.config);
+  if (plan.lacks_weights(arguments)) model.dropout.clear();  // log_what_is_missing() reports it
+  return model;
+}
+
+}  // namespace
+
+RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice& choose) {
   check_accepted(arguments.accepted_changes);
   RunPlan plan;
-  plan.config = load_config(arguments.config, arguments.overrides);
+  plan.config = load_config(arguments.config, arguments.overrides, Contradictions::allowed);
   if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
+  const auto judge = [&] {
+    if (!plan.config.model.preset && !plan.config.model.path) return LayoutVerdict();
+    const LayoutJob job{ranks, choose(plan.config).is_cuda(), arguments.resume, arguments.dry_run,
+                        arguments.target.ranks_per_node};
+    return judge_layout(plan.config, model_of(plan, arguments), job);
+  };
+  check_layout([&] { check_contradictions(plan.config); }, judge);
   const bool here = !arguments.target.named();  // another machine may have other files
   plan.former = arguments.resume      ? FormerRun::resumed
                 : arguments.overwrite ? FormerRun::overwritten
                                       : FormerRun::refused;
   Mistakes mistakes;
-  mistakes.allow([&] { validate_for(plan.config, ranks); });
+  mistakes.allow([&] { check_layout([&] { validate_for(plan.config, ranks); }, judge); });
   const FileNeed wanted = arguments.dry_run ? FileNeed::estimate : FileNeed::run;
   if (here) mistakes.allow([&] { check_files(plan.config, wanted); });
   // If there is no other mistake, this is checked later, under the lock.
@@ -56,10 +75,11 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks) {
   mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.config.training.global_batch_size = plan.batch.global_batch_size;  // records show the value in use
-  plan.model = model_config_of(plan.config);
+  plan.model = model_of(plan, arguments);
   plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
-  if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // log_what_is_missing() reports it
-  validate_for_model(plan.config, plan.model);
+  check_layout([&] { validate_for_model(plan.config, plan.model); }, judge);
+  plan.device = choose(plan.config);
+  if (plan.device.is_cuda()) check_layout([&] { validate_for_gpu(plan.config); }, judge);
   return plan;
 }
 

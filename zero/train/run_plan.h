@@ -1,5 +1,6 @@
 #pragma once
 // RunPlan: the checked configuration of a run, and everything that follows from it without reading data.
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,9 +29,12 @@ struct RunPlan {
   bool lacks_weights(const TrainArguments& arguments) const;
 };
 
+/// Chooses this rank's device. Throws InputError if there is none.
+using ChooseDevice = std::function<c10::Device(const Config& config)>;
+
 /// Makes the plan of a run on `ranks` ranks. Throws InputError that lists all user errors that can be found without the
-/// model's weights and the data.
-RunPlan make_plan(const TrainArguments& arguments, int ranks);
+/// model's weights and the data. If the layout is illegal, the message names the nearest legal ones.
+RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice& choose);
 
 /// Opens the model of the plan, and the plan's tokenizer. Throws InputError for mistakes about the weights, then about
 /// the adapter, then about the tokenizer. `rank`: with a tensor axis, the model holds this rank's slices of matrices.

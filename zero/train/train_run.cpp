@@ -44,20 +44,9 @@ namespace {
 void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunModel& run) {
   all_or_none(job.control(), [&] {
     const TargetMachine& target = arguments.target;
-    plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
-    plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
-    if (plan.device.is_cuda() && plan.batch.mesh.pipeline > 1)
-      throw InputError(plan.config.where("parallel.pipeline") +
-                       ": runs on CPUs so far: use zero.stage, parallel.tensor or parallel.context on GPUs, or "
-                       "training.device = \"cpu\"");
-    if (plan.device.is_cuda() && plan.config.metrics.last_traced_step > 0)
-      throw InputError(plan.config.where("metrics.trace_steps") +
-                       ": traces the host's time, which says little about a GPU: leave it out, and use NVIDIA Nsight "
-                       "Systems (nsys) there, or set training.device = \"cpu\"");
-    if (plan.device.is_cuda() && !plan.config.metrics.samples.empty())
-      throw InputError(plan.config.where("metrics.samples") +
-                       ": prompts are continued on CPUs so far: leave it out, and try checkpoints with zero_generate, "
-                       "or set training.device = \"cpu\"");
+    plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size(), [&](const Config& config) {
+      return target.named() ? device_of(target, config) : device_of(config, job, target.ranks_here(job.local_size()));
+    });
     run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)

@@ -101,12 +101,20 @@ TEST(TargetMachine, AnswersOfTheMemoryThatIsNamed) {
   EXPECT_THAT(refusal({2, 1, "1GiB", "cuda"}), HasSubstr("1.00 GiB that are left to CUDA's context"));
 }
 
+TEST(TargetMachine, RanksAloneAreOnThisMachine) {
+  const TargetMachine ranks{8, 1, "", ""};
+  EXPECT_FALSE(ranks.named());
+  EXPECT_EQ(ranks.ranks_here(1), 8);
+  EXPECT_EQ(TargetMachine().ranks_here(2), 2);
+  EXPECT_TRUE((TargetMachine{8, 1, "1GiB", ""}).named());
+}
+
 TEST(TargetMachine, NeedsItsMemory) {
   for (const char* memory : {"many", "80Gis"})
     EXPECT_EQ(
         refusal({2, 1, memory, "cuda"}),
         "--memory " + std::string(memory) + ": is no size; name a number above 0 with its unit, as in --memory 80GiB");
-  EXPECT_THAT(refusal({2, 4, "", "cuda"}), StartsWith("--ranks 2: also needs --memory SIZE"));
+  EXPECT_THAT(refusal({2, 4, "", "cuda"}), StartsWith("--device cuda: also needs --memory SIZE"));
   EXPECT_THAT(refusal({0, 4, "", ""}), StartsWith("--ranks-per-node 4: also needs --memory SIZE"));
   EXPECT_THAT(refusal({0, 1, "", "cuda"}), StartsWith("--device cuda: also needs --memory SIZE"));
   for (const char* memory : {"80", "1.5", "0.5"}) try {

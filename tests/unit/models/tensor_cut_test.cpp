@@ -105,5 +105,15 @@ TEST(TensorCut, AWholeTensorIsOneRun) {
 
 TEST(TensorCut, AnAxisOfOneRankCutsNothing) { EXPECT_FALSE(slice_of({"t", {4, 2}}, 0, {4}, {}).cut.has_value()); }
 
+// Three ranks hold 2, 3 and 3 rows of 128 numbers. Rank 0 alone would see whole blocks of 256.
+TEST(TensorCut, AllRanksAgreeOnWholeBlocks) {
+  for (int rank = 0; rank < 3; ++rank) {
+    const TensorSpec slice = slice_of({"t", {8, 128}}, 0, {8}, {3, rank});
+    EXPECT_FALSE(is_cut_between(slice, 256)) << rank;
+    EXPECT_TRUE(is_cut_between(slice, 128)) << rank;
+  }
+  EXPECT_TRUE(is_cut_between(slice_of({"t", {8, 128}}, 0, {8}, {2, 0}), 256));
+}
+
 }  // namespace
 }  // namespace zero

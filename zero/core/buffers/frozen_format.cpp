@@ -16,9 +16,8 @@ bool is_compute_type(GgmlType type, at::ScalarType compute) {
 }
 
 [[noreturn]] void refuse_cut(const TensorSpec& tensor, std::int64_t block) {
-  throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape),
-                        ": [parallel] tensor = ", tensor.cut->place.ranks, " cuts it inside a quantized block of ",
-                        block, " numbers: use fewer ranks along the tensor axis, or a base that is not quantized"));
+  throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape), ": [parallel] tensor = ",
+                        tensor.cut->place.ranks, " cuts it inside a quantized block of ", block, " numbers"));
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ void FrozenFormat::check_cuts(const std::vector<std::vector<TensorSpec>>& tensor
       if (quantized_scales)
         throw InputError(text("lora.double_quantization: the scales of ", tensor.name,
                               " are quantized in groups over the whole tensor, and [parallel] tensor = ",
-                              tensor.cut->place.ranks, " gives each rank a slice: leave one of the two out"));
+                              tensor.cut->place.ranks, " gives each rank a slice"));
     }
 }
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import test_checkpoints
+import test_records
 from checks import PARTS, arguments, environment, run_checks
 
 STEPS = ("--set", "training.steps=8", "--set", "training.global_batch_size=4")
@@ -221,6 +222,27 @@ def check_resumed_samples(place):
     assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
     place.trains(*SAMPLES, "--overwrite")
     assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
+
+
+def expect_samples_on_dashboards(place, steps):
+    expected = {step: [(line["prompt"], line["text"]) for line in place.lines(name="samples.jsonl") if line["step"] == step] for step in steps}
+    events = {step: values["samples"] for step, (_, values) in test_records.read_events(place.path("out/tb")).items() if "samples" in values}
+    verbatim = lambda text: "    " + text.replace("\n", "\n    ")
+    assert events == {step: [["**prompt**", "**continuation**"], *([verbatim(prompt), verbatim(text)] for prompt, text in rows)] for step, rows in expected.items()}, events
+    tables = {step: figures["samples"] for step, figures in test_records.read_rows(place.path("out/trackio/project.db"))["out"].items() if "samples" in figures}
+    assert all(table["_type"] == "trackio.table" for table in tables.values()), tables
+    assert {step: [(row["prompt"], row["continuation"]) for row in table["_value"]] for step, table in tables.items()} == expected, tables
+
+
+def check_samples_on_dashboards(place):
+    """TensorBoard and trackio have the samples of each validation, and a resumed run copies those of earlier steps."""
+    place.preset()
+    often = ("--set", "training.validation_interval=2")
+    place.trains(*SAMPLES, *often, "--set", "training.steps=4")
+    assert not {"tb", "trackio"} & set(os.listdir(place.path("out")))
+    shutil.rmtree(place.path("out/model"))
+    place.trains(*SAMPLES, *often, "--resume", "--set", "metrics.tensorboard=true", "--set", "metrics.trackio=project")
+    expect_samples_on_dashboards(place, (2, 4, 6, 8))
 
 
 def check_chats(place):

@@ -121,8 +121,18 @@ def fields(data):
         yield key >> 3, struct.unpack({1: "<d", 5: "<f"}[key & 7], value)[0] if key & 7 in (1, 5) else value
 
 
+def texts_of(value):
+    """The rows of a table of texts."""
+    assert dict(fields(dict(fields(value[9]))[1])) == {1: b"text"}, value
+    tensor = list(fields(value[8]))
+    shape, cells = dict(tensor)[2], [cell.decode() for number, cell in tensor if number == 8]
+    rows, columns = [dict(fields(size))[1] for _, size in fields(shape)]
+    assert dict(tensor)[1] == 7 and rows * columns == len(cells), tensor
+    return [cells[row * columns:(row + 1) * columns] for row in range(rows)]
+
+
 def read_events(folder):
-    """{step: (time, {tag: value})}; a session that begins drops its step and later ones."""
+    """{step: (time, {tag: value})}; a session that begins drops its step and later ones. A text's value is its table."""
     steps = {}
     for name in sorted(os.listdir(folder)):
         assert "tfevents" in name, name
@@ -136,7 +146,7 @@ def read_events(folder):
                 continue
             values = [dict(fields(value)) for number, value in fields(event[5]) if number == 1]
             assert event[2] not in steps, (name, event[2])
-            steps[event[2]] = event[1], {value[1].decode(): value[2] for value in values}
+            steps[event[2]] = event[1], {value[1].decode(): value[2] if 2 in value else texts_of(value) for value in values}
     return steps
 
 

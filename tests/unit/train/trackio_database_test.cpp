@@ -73,6 +73,19 @@ TEST_F(TrackioFile, HoldsRowsAndTheConfiguration) {
   EXPECT_EQ(other.ask("SELECT run_id, run_name, config FROM configs"), Steps{R"(id|name|{"training.steps":3})"});
 }
 
+TEST_F(TrackioFile, HoldsSamplesAsATableOfTrackio) {
+  TrackioDatabase database(path_, run_);
+  database.write(figures(1), {{"God said", "let \xff be"}, {"And", ""}});
+  database.write(figures(2));
+  const std::vector<std::string> rows = Other(path_).ask("SELECT metrics FROM metrics ORDER BY step");
+  const auto table = nlohmann::json::parse(rows[0])["samples"];
+  EXPECT_EQ(table["_type"], "trackio.table");
+  EXPECT_EQ(table["_value"][0]["prompt"], "God said");
+  EXPECT_EQ(table["_value"][0]["continuation"], "let \xEF\xBF\xBD be");
+  EXPECT_EQ(table["_value"].size(), 2);
+  EXPECT_FALSE(nlohmann::json::parse(rows[1]).contains("samples"));
+}
+
 TEST_F(TrackioFile, ARunThatGoesBackLosesItsLaterStepsAlone) {
   TrackioDatabase another(path_, {"other", "name", "{}"});
   another.write(figures(9));

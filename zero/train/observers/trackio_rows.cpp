@@ -58,8 +58,9 @@ void TrackioRows::resumed(const RunPosition& position) {
   try {
     const auto held = database_->steps();
     if (!held) return;  // a warning has said so
+    SamplesByStep samples = samples_after(samples_path(config_.job.output_dir), 0);
     records_.metrics->visit_after(0, [&](const StepMetrics& line) {
-      if (!held->contains(line.step)) database_->write(line);
+      if (!held->contains(line.step)) database_->write(line, samples[line.step]);
     });
   } catch (const Error& error) {
     log_warning("trackio may miss steps up to ", position.steps, ": ", error.what());
@@ -71,7 +72,8 @@ void TrackioRows::run_begins() {
 }
 
 void TrackioRows::step_finished(const Step& step) {
-  if (database_ && step.is_logged(config_.metrics.log_interval, loop_.steps())) database_->write(step.metrics);
+  if (database_ && step.is_logged(config_.metrics.log_interval, loop_.steps()))
+    database_->write(step.metrics, step.samples);
 }
 
 void TrackioRows::went_back(const RunPosition& position) {

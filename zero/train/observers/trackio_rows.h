@@ -1,5 +1,5 @@
 #pragma once
-// TrackioRows: writes the figures of logged steps to the database of a trackio project.
+// TrackioRows: writes the figures and samples of logged steps to the database of a trackio project.
 #include <optional>
 
 #include "zero/train/records/trackio_database.h"

@@ -75,6 +75,13 @@ nlohmann::ordered_json value_of(double number) {
   return number;
 }
 
+/// A table, as trackio.Table stores itself among the figures of a step.
+nlohmann::ordered_json trackio_table_of(const std::vector<Sample>& samples) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Sample& sample : samples) rows.push_back({{"prompt", sample.prompt}, {"continuation", sample.text}});
+  return {{"_type", "trackio.table"}, {"_value", std::move(rows)}};
+}
+
 void set_value(sqlite3_stmt* statement, int place, const std::string& word) {
   sqlite3_bind_text(statement, place, word.data(), int(word.size()), SQLITE_TRANSIENT);
 }
@@ -208,10 +215,12 @@ void TrackioDatabase::cut_after(std::int64_t last_step) {
   flush();
 }
 
-void TrackioDatabase::write(const StepMetrics& metrics) {
+void TrackioDatabase::write(const StepMetrics& metrics, const std::vector<Sample>& samples) {
   nlohmann::ordered_json figures = nlohmann::ordered_json::object();
   for (const auto& [tag, number] : tagged_figures(metrics)) figures[tag] = value_of(number);
-  waiting_.push_back({metrics.step, iso_time(metrics.time.value_or(unix_now())), figures.dump()});
+  if (!samples.empty()) figures["samples"] = trackio_table_of(samples);
+  waiting_.push_back({metrics.step, iso_time(metrics.time.value_or(unix_now())),
+                      figures.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
   flush();
 }
 

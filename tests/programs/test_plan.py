@@ -59,6 +59,13 @@ def check_layouts_here(place):
     assert re.search(r"step: predicted [0-9.e-]+ s, measured [0-9.e-]+ s \(median of 5\), error [+-][0-9.]+ %", said), said
     memory = re.search(r"tensors of the fullest rank: predicted .*, measured .*, error [+-]([0-9.]+) %", said)
     assert memory and float(memory[1]) < 5, said
+    plan = place.plan("out", "--no-measure")
+    compared, layout = plan["comparison"], plan["layouts"][0]
+    assert compared["timed_steps"] == 5 and compared["seconds"]["predicted"] == layout["seconds"], plan
+    assert compared["tracked_bytes"]["predicted"] == layout["tracked_bytes"] and abs(compared["tracked_bytes"]["error"]) < 0.05, plan
+    for one in (compared["seconds"], compared["tracked_bytes"]):
+        assert one["measured"] > 0 and abs(one["error"] - (one["predicted"] / one["measured"] - 1)) < 1e-9, compared
+    assert "comparison" not in again, again
     place.train("config.toml", 2, "--overwrite")
     said = place.run("zero_plan", "out", "--no-measure", code=2).stderr
     assert "out/metrics.jsonl: has 1 timed steps without a validation" in said and "train more steps" in said, said

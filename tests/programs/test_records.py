@@ -6,6 +6,7 @@ usage: test_records.py BIN TESTS_DATA [-k NAME]        exits 1 when something is
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import struct
@@ -301,9 +302,21 @@ def check_refusals(place):
     os.mkdir(place.path("shared"))
     with open(place.path("shared/project.db"), "w") as file:
         file.write("x" * 4096)
-    for ranks in (1, 2):
-        code, said = place.run("--overwrite", ranks=ranks, TRACKIO_DIR=place.path("shared"))
-        assert code == 1 and said.count("error: ") == 1 and "project.db: cannot be opened as a database of trackio 0.24 or later: file is not a database" in said, (code, said)
+    # A mistake of the configuration, found before anything is written.
+    for ranks, option in ((1, "--overwrite"), (2, "--overwrite"), (1, "--dry-run")):
+        code, said = place.run(option, ranks=ranks, TRACKIO_DIR=place.path("shared"))
+        assert code == 2 and said.count("error: ") == 1 and "[metrics] trackio" in said, (code, said)
+        assert "project.db: cannot be opened as a database of trackio 0.24 or later: file is not a database" in said, said
+        assert not os.path.exists(place.path("out")), os.listdir(place.path("out"))
+    code, said = place.run(TRACKIO_DIR=place.path("shared/project.db"))
+    assert code == 2 and "project.db: must be a folder" in said, (code, said)
+    # A database of the run's own that --overwrite removes is no obstacle.
+    assert place.run()[0] == 0
+    shutil.copy(place.path("shared/project.db"), place.path("out/trackio/project.db"))
+    code, said = place.run("--resume", "--set", "training.steps=13")
+    assert code == 2 and "file is not a database" in said, (code, said)
+    assert place.run("--overwrite")[0] == 0
+    expect_records(place)
 
 
 def main():

@@ -24,6 +24,7 @@
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
+#include "zero/train/observers/trackio_rows.h"
 #include "zero/train/result/save_result.h"
 #include "zero/train/resume.h"
 #include "zero/train/run_data.h"
@@ -57,6 +58,7 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
       throw InputError(plan.config.where("metrics.samples") +
                        ": prompts are continued on CPUs so far: leave it out, and try checkpoints with zero_generate, "
                        "or set training.device = \"cpu\"");
+    if (job.rank() == 0 && !target.named()) check_trackio(plan.config, plan.former);
     run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)

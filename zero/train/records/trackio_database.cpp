@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "zero/train/records/figure_tags.h"
 
@@ -38,6 +39,7 @@ constexpr const char* put_row =
 constexpr const char* put_configuration =
     "INSERT OR REPLACE INTO configs (run_id, run_name, config, created_at) VALUES (?, ?, ?, ?)";
 constexpr const char* cut_rows = "DELETE FROM metrics WHERE run_id = ? AND step > ?";
+constexpr const char* find_table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'metrics'";
 constexpr const char* find_steps = "SELECT step FROM metrics WHERE run_id = ?";
 
 struct Failure {
@@ -55,6 +57,11 @@ struct Failure {
 void check(sqlite3* database, int code) {
   if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE)
     throw Failure{code, database ? sqlite3_errmsg(database) : sqlite3_errstr(code)};
+}
+
+std::string why_refused(const std::string& path, const Failure& failure) {
+  return text(path, ": cannot be opened as a database of trackio 0.24 or later: ", failure.why,
+              "; move the file away, name another metrics.trackio, or leave it empty");
 }
 
 std::string iso_time(double seconds) {
@@ -103,13 +110,34 @@ void run_once(sqlite3_stmt* statement, const Values&... values) {
 void TrackioDatabase::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 void TrackioDatabase::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
+void TrackioDatabase::require_usable(const std::string& path) {
+  if (!is_there(path)) return;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  const std::unique_ptr<sqlite3, Close> guard(opened);
+  const auto compiled = [&](const char* words) {
+    sqlite3_stmt* made = nullptr;
+    check(opened, sqlite3_prepare_v2(opened, words, -1, &made, nullptr));
+    return Statement(made);
+  };
+  try {
+    check(opened, code);
+    const Statement find = compiled(find_table);
+    const int found = sqlite3_step(find.get());
+    check(opened, found);
+    if (sqlite3_db_readonly(opened, "main") == 1) throw Failure{SQLITE_READONLY, "it may not be written to"};
+    if (found == SQLITE_ROW)
+      for (const char* words : {put_configuration, cut_rows, put_row}) compiled(words);
+  } catch (const Failure& failure) {
+    if (!failure.may_pass()) throw InputError(why_refused(path, failure));
+  }
+}
+
 TrackioDatabase::TrackioDatabase(std::string path, TrackioRun run) : path_(std::move(path)), run_(std::move(run)) {
   try {
     transact();
   } catch (const Failure& failure) {
-    if (!failure.may_pass())
-      throw Error(text(path_, ": cannot be opened as a database of trackio 0.24 or later: ", failure.why,
-                       "; move the file away, name another metrics.trackio, or leave it empty"));
+    if (!failure.may_pass()) throw Error(why_refused(path_, failure));
     warn_once(failure.why);
   }
 }
@@ -149,7 +177,7 @@ TrackioDatabase::Statement TrackioDatabase::prepare(const char* words) {
 }
 
 void TrackioDatabase::make_tables() {
-  const Statement find = prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'metrics'");
+  const Statement find = prepare(find_table);
   const int found = sqlite3_step(find.get());
   check(database_.get(), found);
   if (found == SQLITE_DONE) execute(tables);

@@ -29,6 +29,8 @@ struct TrackioRun {
 /// waits at most 100 ms for a lock, and not at all after a failure. The start and the end wait at most 3 s.
 class TrackioDatabase {
  public:
+  /// Throws InputError if the file at `path` exists and the constructor would refuse it. Changes no row and no table.
+  static void require_usable(const std::string& path);
   /// Opens the file at `path`, or makes it. Throws Error if the file is not a database of trackio 0.24 or later, or may
   /// not be written to. If the file is locked or its disk is full, rows wait in memory.
   TrackioDatabase(std::string path, TrackioRun run);

@@ -27,14 +27,13 @@ def findings(folder, *words, code=0, **env):
     return {one["subject"]: one for one in told["findings"]}
 
 
-def path_with(folder, mpirun_script=None):
-    """A PATH of the folder alone, which has `timeout`, a shell and this script as mpirun."""
-    for name in ("timeout", "sh"):
-        os.symlink(shutil.which(name), os.path.join(folder, name))
+def path_with(folder, mpirun_script=None, interpreter="/bin/sh"):
+    """A PATH of the folder alone, which has a shell and this script as mpirun."""
+    os.symlink(shutil.which("sh"), os.path.join(folder, "sh"))
     if mpirun_script:
         path = os.path.join(folder, "mpirun")
         with open(path, "w") as file:
-            file.write("#!/bin/sh\n" + mpirun_script)
+            file.write(f"#!{interpreter}\n" + mpirun_script)
         os.chmod(path, 0o755)
     return folder
 
@@ -64,6 +63,20 @@ def check_ranks_that_fail(folder):
     told = findings(folder, code=1, PATH=path_with(folder, script))
     assert told["mpirun"]["verdict"] == "ok", told
     assert told["two ranks"]["words"] == "exit code 7: error: no way to the other rank", told
+
+
+def check_mpirun_that_cannot_be_executed(folder):
+    told = findings(folder, code=1, PATH=path_with(folder, "exit 0\n", "/nowhere/sh"))
+    assert told["mpirun"]["verdict"] == "fault" and "/mpirun: cannot be executed: No such file" in told["mpirun"]["words"] and "openmpi-bin" in told["mpirun"]["remedy"], told
+    assert told["two ranks"]["verdict"] == "unknown" and "mpirun: cannot be executed" in told["two ranks"]["words"], told
+
+
+def check_exit_code_of_a_missing_program(folder):
+    """127 is an answer of mpirun, which was executed."""
+    script = "[ \"$1\" = --version ] && exec " + shutil.which("mpirun") + " --version\nexit 127\n"
+    told = findings(folder, code=1, PATH=path_with(folder, script))
+    assert told["mpirun"]["verdict"] == "ok", told
+    assert told["two ranks"]["verdict"] == "fault" and told["two ranks"]["words"] == "exit code 127: it printed nothing", told
 
 
 def check_little_shared_memory(folder):

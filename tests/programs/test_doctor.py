@@ -4,6 +4,7 @@ usage: test_doctor.py BIN TESTS_DATA [-k NAME]        exits 1 when something is 
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -45,6 +46,18 @@ def check_this_machine(folder):
     assert told["mpirun"]["verdict"] == told["two ranks"]["verdict"] == "ok", told
     assert "2 ranks agree on a sum" in told["two ranks"]["words"], told
     assert os.listdir(folder) == [], "the trial of the disk left files"
+
+
+def check_processor_without_avx2(folder):
+    """Every program says what it needs, where it would die of an illegal instruction."""
+    for program in sorted(os.listdir(args.bin)):
+        if re.fullmatch("zero_[a-z]+", program):
+            with open(os.path.join(args.bin, program), "rb") as file:
+                assert b"error: this processor has no " in file.read(), program
+    emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+    if emulator and os.uname().machine == "x86_64":
+        done = subprocess.run([emulator, "-cpu", "Westmere", args.bin + "/zero_doctor"], cwd=folder, capture_output=True, text=True, timeout=120, env=environment())
+        assert done.returncode == 2 and done.stderr.startswith("error: this processor has no AVX, and the programs of zero need AVX2") and not done.stdout, done
 
 
 def check_missing_mpirun(folder):

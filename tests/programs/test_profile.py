@@ -78,7 +78,8 @@ def expect_parts(place, ranks, some, out="out"):
 
 
 def expect_trace(place, first, steps, ranks, out="out"):
-    """Every moment of a step is on one track, and the slices add up to the step, there and in metrics.jsonl."""
+    """Every moment of a step is on one track, and the slices of a rank add up to its step, within 2 %: to the step of the trace, and
+    to the times in metrics.jsonl."""
     names, tracks, whole, sums = {}, collections.defaultdict(dict), {}, collections.Counter()
     events = [{**event, "pid": event["pid"] - 1} for event in place.traced(first, out)]
     for event in events:
@@ -94,13 +95,15 @@ def expect_trace(place, first, steps, ranks, out="out"):
             assert tracks[event["pid"]][event["tid"]] == "steps"
             whole[event["pid"], int(event["name"][5:])] = event["ts"], event["ts"] + event["dur"]
     assert sorted(whole) == [(rank, step) for rank in range(ranks) for step in steps], sorted(whole)
-    found = collections.defaultdict(collections.Counter)
-    for event in events:
+    found, ends = collections.defaultdict(collections.Counter), collections.defaultdict(float)
+    for event in sorted(events, key=lambda event: event.get("ts", 0)):
         if event["ph"] != "X" or event["name"].startswith("step "):
             continue
         assert tracks[event["pid"]][event["tid"]] == TRACK_OF.get(event["cat"], "compute"), event
         (step,) = [step for (rank, step), (begin, end) in whole.items()
                    if rank == event["pid"] and begin - 0.002 <= event["ts"] and event["ts"] + event["dur"] <= end + 0.002]
+        assert event["ts"] >= ends[event["pid"]] - 0.002, ("two slices of a rank at once", event, ends)
+        ends[event["pid"]] = event["ts"] + event["dur"]
         sums[event["pid"], step] += event["dur"]
         found[step][event["cat"]] += event["dur"] / 1e6 / ranks
     for key, (begin, end) in whole.items():
@@ -108,6 +111,9 @@ def expect_trace(place, first, steps, ranks, out="out"):
     for line in place.lines(out):
         if line["step"] in steps:
             assert all(near(found[line["step"]][part], line["step_" + part]) for part in PARTS), (line, found[line["step"]])
+            of_ranks = [sums[rank, line["step"]] / 1e6 for rank in range(ranks)]
+            assert near(sum(of_ranks) / ranks, line["step_seconds"]), (line, of_ranks)
+            assert ranks == 1 or near(of_ranks[line["slowest_rank"]], sum(line["slowest_" + part] for part in PARTS)), (line, of_ranks)
     return events
 
 

@@ -47,11 +47,11 @@ function(zero_room name)
   zero_unity(room_${name} APART "${ROOM_APART}")
 endfunction()
 
-# zero_program(NAME SOURCE [WITHOUT_TORCH] LINK targets...): an executable in bin/.
+# zero_program(NAME SOURCE [WITHOUT_TORCH] LINK targets...): an executable in bin/, which refuses a processor without AVX2.
 function(zero_program name source)
   cmake_parse_arguments(PROGRAM "WITHOUT_TORCH" "" "LINK" ${ARGN})
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ${PROGRAM_LINK})
+  target_link_libraries(${name} PRIVATE zero_required_processor ${PROGRAM_LINK})
   if(NOT PROGRAM_WITHOUT_TORCH)
     target_precompile_headers(${name} REUSE_FROM zero_torch_pch)
   endif()

@@ -4,6 +4,7 @@ usage: test_doctor.py BIN TESTS_DATA [-k NAME]        exits 1 when something is 
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -27,14 +28,13 @@ def findings(folder, *words, code=0, **env):
     return {one["subject"]: one for one in told["findings"]}
 
 
-def path_with(folder, mpirun_script=None):
-    """A PATH of the folder alone, which has `timeout`, a shell and this script as mpirun."""
-    for name in ("timeout", "sh"):
-        os.symlink(shutil.which(name), os.path.join(folder, name))
+def path_with(folder, mpirun_script=None, interpreter="/bin/sh"):
+    """A PATH of the folder alone, which has a shell and this script as mpirun."""
+    os.symlink(shutil.which("sh"), os.path.join(folder, "sh"))
     if mpirun_script:
         path = os.path.join(folder, "mpirun")
         with open(path, "w") as file:
-            file.write("#!/bin/sh\n" + mpirun_script)
+            file.write(f"#!{interpreter}\n" + mpirun_script)
         os.chmod(path, 0o755)
     return folder
 
@@ -46,6 +46,18 @@ def check_this_machine(folder):
     assert told["mpirun"]["verdict"] == told["two ranks"]["verdict"] == "ok", told
     assert "2 ranks agree on a sum" in told["two ranks"]["words"], told
     assert os.listdir(folder) == [], "the trial of the disk left files"
+
+
+def check_processor_without_avx2(folder):
+    """Every program says what it needs, where it would die of an illegal instruction."""
+    for program in sorted(os.listdir(args.bin)):
+        if re.fullmatch("zero_[a-z]+", program):
+            with open(os.path.join(args.bin, program), "rb") as file:
+                assert b"error: this processor has no " in file.read(), program
+    emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+    if emulator and os.uname().machine == "x86_64":
+        done = subprocess.run([emulator, "-cpu", "Westmere", args.bin + "/zero_doctor"], cwd=folder, capture_output=True, text=True, timeout=120, env=environment())
+        assert done.returncode == 2 and done.stderr.startswith("error: this processor has no AVX, and the programs of zero need AVX2") and not done.stdout, done
 
 
 def check_missing_mpirun(folder):
@@ -64,6 +76,20 @@ def check_ranks_that_fail(folder):
     told = findings(folder, code=1, PATH=path_with(folder, script))
     assert told["mpirun"]["verdict"] == "ok", told
     assert told["two ranks"]["words"] == "exit code 7: error: no way to the other rank", told
+
+
+def check_mpirun_that_cannot_be_executed(folder):
+    told = findings(folder, code=1, PATH=path_with(folder, "exit 0\n", "/nowhere/sh"))
+    assert told["mpirun"]["verdict"] == "fault" and "/mpirun: cannot be executed: No such file" in told["mpirun"]["words"] and "openmpi-bin" in told["mpirun"]["remedy"], told
+    assert told["two ranks"]["verdict"] == "unknown" and "mpirun: cannot be executed" in told["two ranks"]["words"], told
+
+
+def check_exit_code_of_a_missing_program(folder):
+    """127 is an answer of mpirun, which was executed."""
+    script = "[ \"$1\" = --version ] && exec " + shutil.which("mpirun") + " --version\nexit 127\n"
+    told = findings(folder, code=1, PATH=path_with(folder, script))
+    assert told["mpirun"]["verdict"] == "ok", told
+    assert told["two ranks"]["verdict"] == "fault" and told["two ranks"]["words"] == "exit code 127: it printed nothing", told
 
 
 def check_little_shared_memory(folder):

@@ -59,6 +59,13 @@ def check_layouts_here(place):
     assert re.search(r"step: predicted [0-9.e-]+ s, measured [0-9.e-]+ s \(median of 5\), error [+-][0-9.]+ %", said), said
     memory = re.search(r"tensors of the fullest rank: predicted .*, measured .*, error [+-]([0-9.]+) %", said)
     assert memory and float(memory[1]) < 5, said
+    plan = place.plan("out", "--no-measure")
+    compared, layout = plan["comparison"], plan["layouts"][0]
+    assert compared["timed_steps"] == 5 and compared["seconds"]["predicted"] == layout["seconds"], plan
+    assert compared["tracked_bytes"]["predicted"] == layout["tracked_bytes"] and abs(compared["tracked_bytes"]["error"]) < 0.05, plan
+    for one in (compared["seconds"], compared["tracked_bytes"]):
+        assert one["measured"] > 0 and abs(one["error"] - (one["predicted"] / one["measured"] - 1)) < 1e-9, compared
+    assert "comparison" not in again, again
     place.train("config.toml", 2, "--overwrite")
     said = place.run("zero_plan", "out", "--no-measure", code=2).stderr
     assert "out/metrics.jsonl: has 1 timed steps without a validation" in said and "train more steps" in said, said
@@ -161,7 +168,8 @@ def check_translations(place):
     with open(place.path("a.toml")) as file:
         text = file.read()
     assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text
-    for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model")]:
+    for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model"),
+                             ("dpo.yml", "base_model: m\nrl: dpo\n", "dpo.yml: rl: dpo: zero has no preference training")]:
         with open(place.path(name), "w") as file:
             file.write(bad)
         assert error in place.run("zero_config", "--from", name, *words, "--out", "never.toml", code=2).stderr

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import test_checkpoints
+import test_records
 from checks import PARTS, arguments, environment, run_checks
 
 STEPS = ("--set", "training.steps=8", "--set", "training.global_batch_size=4")
@@ -77,7 +78,8 @@ def expect_parts(place, ranks, some, out="out"):
 
 
 def expect_trace(place, first, steps, ranks, out="out"):
-    """Every moment of a step is on one track, and the slices add up to the step, there and in metrics.jsonl."""
+    """Every moment of a step is on one track, and the slices of a rank add up to its step, within 2 %: to the step of the trace, and
+    to the times in metrics.jsonl."""
     names, tracks, whole, sums = {}, collections.defaultdict(dict), {}, collections.Counter()
     events = [{**event, "pid": event["pid"] - 1} for event in place.traced(first, out)]
     for event in events:
@@ -93,13 +95,15 @@ def expect_trace(place, first, steps, ranks, out="out"):
             assert tracks[event["pid"]][event["tid"]] == "steps"
             whole[event["pid"], int(event["name"][5:])] = event["ts"], event["ts"] + event["dur"]
     assert sorted(whole) == [(rank, step) for rank in range(ranks) for step in steps], sorted(whole)
-    found = collections.defaultdict(collections.Counter)
-    for event in events:
+    found, ends = collections.defaultdict(collections.Counter), collections.defaultdict(float)
+    for event in sorted(events, key=lambda event: event.get("ts", 0)):
         if event["ph"] != "X" or event["name"].startswith("step "):
             continue
         assert tracks[event["pid"]][event["tid"]] == TRACK_OF.get(event["cat"], "compute"), event
         (step,) = [step for (rank, step), (begin, end) in whole.items()
                    if rank == event["pid"] and begin - 0.002 <= event["ts"] and event["ts"] + event["dur"] <= end + 0.002]
+        assert event["ts"] >= ends[event["pid"]] - 0.002, ("two slices of a rank at once", event, ends)
+        ends[event["pid"]] = event["ts"] + event["dur"]
         sums[event["pid"], step] += event["dur"]
         found[step][event["cat"]] += event["dur"] / 1e6 / ranks
     for key, (begin, end) in whole.items():
@@ -107,6 +111,9 @@ def expect_trace(place, first, steps, ranks, out="out"):
     for line in place.lines(out):
         if line["step"] in steps:
             assert all(near(found[line["step"]][part], line["step_" + part]) for part in PARTS), (line, found[line["step"]])
+            of_ranks = [sums[rank, line["step"]] / 1e6 for rank in range(ranks)]
+            assert near(sum(of_ranks) / ranks, line["step_seconds"]), (line, of_ranks)
+            assert ranks == 1 or near(of_ranks[line["slowest_rank"]], sum(line["slowest_" + part] for part in PARTS)), (line, of_ranks)
     return events
 
 
@@ -221,6 +228,27 @@ def check_resumed_samples(place):
     assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
     place.trains(*SAMPLES, "--overwrite")
     assert place.lines(name="samples.jsonl") == place.lines("whole", "samples.jsonl")
+
+
+def expect_samples_on_dashboards(place, steps):
+    expected = {step: [(line["prompt"], line["text"]) for line in place.lines(name="samples.jsonl") if line["step"] == step] for step in steps}
+    events = {step: values["samples"] for step, (_, values) in test_records.read_events(place.path("out/tb")).items() if "samples" in values}
+    verbatim = lambda text: "    " + text.replace("\n", "\n    ")
+    assert events == {step: [["**prompt**", "**continuation**"], *([verbatim(prompt), verbatim(text)] for prompt, text in rows)] for step, rows in expected.items()}, events
+    tables = {step: figures["samples"] for step, figures in test_records.read_rows(place.path("out/trackio/project.db"))["out"].items() if "samples" in figures}
+    assert all(table["_type"] == "trackio.table" for table in tables.values()), tables
+    assert {step: [(row["prompt"], row["continuation"]) for row in table["_value"]] for step, table in tables.items()} == expected, tables
+
+
+def check_samples_on_dashboards(place):
+    """TensorBoard and trackio have the samples of each validation, and a resumed run copies those of earlier steps."""
+    place.preset()
+    often = ("--set", "training.validation_interval=2")
+    place.trains(*SAMPLES, *often, "--set", "training.steps=4")
+    assert not {"tb", "trackio"} & set(os.listdir(place.path("out")))
+    shutil.rmtree(place.path("out/model"))
+    place.trains(*SAMPLES, *often, "--resume", "--set", "metrics.tensorboard=true", "--set", "metrics.trackio=project")
+    expect_samples_on_dashboards(place, (2, 4, 6, 8))
 
 
 def check_chats(place):

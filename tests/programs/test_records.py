@@ -6,6 +6,7 @@ usage: test_records.py BIN TESTS_DATA [-k NAME]        exits 1 when something is
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import struct
@@ -121,8 +122,18 @@ def fields(data):
         yield key >> 3, struct.unpack({1: "<d", 5: "<f"}[key & 7], value)[0] if key & 7 in (1, 5) else value
 
 
+def texts_of(value):
+    """The rows of a table of texts."""
+    assert dict(fields(dict(fields(value[9]))[1])) == {1: b"text"}, value
+    tensor = list(fields(value[8]))
+    shape, cells = dict(tensor)[2], [cell.decode() for number, cell in tensor if number == 8]
+    rows, columns = [dict(fields(size))[1] for _, size in fields(shape)]
+    assert dict(tensor)[1] == 7 and rows * columns == len(cells), tensor
+    return [cells[row * columns:(row + 1) * columns] for row in range(rows)]
+
+
 def read_events(folder):
-    """{step: (time, {tag: value})}; a session that begins drops its step and later ones."""
+    """{step: (time, {tag: value})}; a session that begins drops its step and later ones. A text's value is its table."""
     steps = {}
     for name in sorted(os.listdir(folder)):
         assert "tfevents" in name, name
@@ -136,7 +147,7 @@ def read_events(folder):
                 continue
             values = [dict(fields(value)) for number, value in fields(event[5]) if number == 1]
             assert event[2] not in steps, (name, event[2])
-            steps[event[2]] = event[1], {value[1].decode(): value[2] for value in values}
+            steps[event[2]] = event[1], {value[1].decode(): value[2] if 2 in value else texts_of(value) for value in values}
     return steps
 
 
@@ -291,9 +302,21 @@ def check_refusals(place):
     os.mkdir(place.path("shared"))
     with open(place.path("shared/project.db"), "w") as file:
         file.write("x" * 4096)
-    for ranks in (1, 2):
-        code, said = place.run("--overwrite", ranks=ranks, TRACKIO_DIR=place.path("shared"))
-        assert code == 1 and said.count("error: ") == 1 and "project.db: cannot be opened as a database of trackio 0.24 or later: file is not a database" in said, (code, said)
+    # A mistake of the configuration, found before anything is written.
+    for ranks, option in ((1, "--overwrite"), (2, "--overwrite"), (1, "--dry-run")):
+        code, said = place.run(option, ranks=ranks, TRACKIO_DIR=place.path("shared"))
+        assert code == 2 and said.count("error: ") == 1 and "[metrics] trackio" in said, (code, said)
+        assert "project.db: cannot be opened as a database of trackio 0.24 or later: file is not a database" in said, said
+        assert not os.path.exists(place.path("out")), os.listdir(place.path("out"))
+    code, said = place.run(TRACKIO_DIR=place.path("shared/project.db"))
+    assert code == 2 and "project.db: must be a folder" in said, (code, said)
+    # A database of the run's own that --overwrite removes is no obstacle.
+    assert place.run()[0] == 0
+    shutil.copy(place.path("shared/project.db"), place.path("out/trackio/project.db"))
+    code, said = place.run("--resume", "--set", "training.steps=13")
+    assert code == 2 and "file is not a database" in said, (code, said)
+    assert place.run("--overwrite")[0] == 0
+    expect_records(place)
 
 
 def main():

@@ -178,6 +178,18 @@ def page_and_path(place):
     return place.path("plain.html")
 
 
+def check_samples(place):
+    """Prompts and their continuations, by step; a run without them has none."""
+    sample = lambda step, prompt, text: json.dumps({"version": 1, "step": step, "prompt": prompt, "text": text, "ids": [1]}) + "\n"
+    for name in ("with", "without"):
+        write(place, name, [line(step, 3) for step in range(1, 5)])
+    with open(place.path("with/samples.jsonl"), "w") as file:
+        file.write(sample(2, "God", "said") + sample(2, "</script>", "\n") + sample(4, "God", "let") + '{"step": 6, "pro')
+    page = page_of(place, "with", "without")
+    assert page.runs["with"]["samples"] == [{"step": 2, "rows": [["God", "said"], ["</script>", "\n"]]}, {"step": 4, "rows": [["God", "let"]]}], page.runs
+    assert "samples" not in page.runs["without"] and "samples" not in " ".join(page.runs["with"]["notes"]), page.runs
+
+
 def check_size(place):
     """Long and many runs stay below 5 MB, and nothing that sticks out is lost."""
     write(place, "long", [line(step, 1 if step != 77777 else 50, grad_norm=step / 3, lr=1 / step) for step in range(1, 200001)])

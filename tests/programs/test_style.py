@@ -45,7 +45,7 @@ ROOMS = {
                      "models/formats/safetensors_writer.h", "zero/optim", "zero/core", "zero/modules", "zero/checkpoint"],
     "zero/config": [*LOWER, "zero/optim", "zero/core", "zero/checkpoint"],
     "zero/output": [*LOWER, "zero/config", "zero/checkpoint"],
-    "zero/report": ["base", "zero/output/run_header.h"],
+    "zero/report": ["base", "zero/output/run_header.h", "zero/output/sample_lines.h"],
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
     "zero/plan": [*LOWER, "zero/core", "zero/config", "zero/estimate"],
     "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],

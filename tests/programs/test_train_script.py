@@ -54,6 +54,20 @@ def two_ranks(place, *options):
             script.wait()
 
 
+def check_missing_programs(place):
+    """They are named before anything starts."""
+    def refused(**env):
+        done = subprocess.run([SCRIPT, "config.toml"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(**env))
+        assert done.returncode == 2 and not done.stdout, done
+        return done.stderr
+
+    assert refused(ZERO_BIN="/nowhere") == "train: /nowhere/zero_train cannot be executed: correct ZERO_BIN, the folder of the programs\n"
+    os.mkdir(place.path("few"))
+    for name in ("dirname", "grep"):
+        os.symlink(shutil.which(name), place.path("few", name))
+    assert "train: there is no mpirun on the PATH: install Open MPI" in refused(ZERO_BIN=place.bin, PATH=place.path("few"))
+
+
 def expect_stopped(place, script):
     """In order, and said once: the checkpoint is that of the last step."""
     code, said = place.wait(script)

@@ -14,6 +14,7 @@
 #include "base/core_share.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process/child_process.h"
 #include "comm/mpi/mpi_library.h"
 #include "comm/world/job.h"
 #include "zero/doctor/program_output.h"
@@ -100,6 +101,10 @@ Finding examine_mpirun() {
     return {"mpirun", Verdict::ok, words, ""};
   } catch (const StoppedError&) {
     throw;
+  } catch (const NotExecutedError& error) {
+    return {"mpirun", Verdict::fault, error.what(), install};
+  } catch (const OutOfTimeError& error) {
+    return {"mpirun", Verdict::fault, error.what(), install};
   } catch (const Error& error) {
     return {"mpirun", Verdict::unknown, error.what(), "correct the PATH"};
   }
@@ -117,10 +122,11 @@ Finding examine_ranks(const std::string& program, const std::string& option) {
     const auto words = greeting_in(said.text);
     if (said.code == 0 && words)
       return {"two ranks", Verdict::ok, *words + (few_slots ? " (by --oversubscribe, as scripts/train does)" : ""), ""};
-    if (said.code == 124) return {"two ranks", Verdict::fault, text("no answer in ", patience_seconds, " s"), remedy};
     return {"two ranks", Verdict::fault, text("exit code ", said.code, ": ", first_error(said.text)), remedy};
   } catch (const StoppedError&) {
     throw;
+  } catch (const OutOfTimeError&) {
+    return {"two ranks", Verdict::fault, text("no answer in ", patience_seconds, " s"), remedy};
   } catch (const Error& error) {
     return {"two ranks", Verdict::unknown, error.what(), install};
   }

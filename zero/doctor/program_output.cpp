@@ -52,10 +52,8 @@ std::string program_on_path(const std::string& name) {
 }
 
 ProgramOutput output_of(const std::vector<std::string>& words, int seconds) {
-  std::vector<std::string> limited = {"timeout", "-k", "5", std::to_string(seconds)};
-  limited.insert(limited.end(), words.begin(), words.end());
   const MemoryFile log;
-  const int code = run_program_to_end(limited, {}, log.path());
+  const int code = run_program_to_end(words, {}, log.path(), std::chrono::seconds(seconds));
   return {code, log.content()};
 }
 

@@ -48,6 +48,18 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
   return line + "\n";
 }
 
+nlohmann::ordered_json compared(double predicted, double measured) {
+  return {{"predicted", predicted}, {"measured", measured}, {"error", predicted / measured - 1}};
+}
+
+nlohmann::ordered_json comparison_of(const MeasuredFigures& measured, const PlannedLayout& layout) {
+  nlohmann::ordered_json comparison{{"timed_steps", measured.steps},
+                                    {"seconds", compared(layout.time.seconds(), measured.seconds)}};
+  if (measured.peak_bytes > 0)
+    comparison["tracked_bytes"] = compared(double(layout.memory.plan.training_peak()), double(measured.peak_bytes));
+  return comparison;
+}
+
 }  // namespace
 
 std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine) {
@@ -75,7 +87,7 @@ std::string parts_of_step(const StepTime& time) {
   return lines;
 }
 
-std::string plan_json(const SearchResult& result, const PlanMachine& machine) {
+std::string plan_json(const SearchResult& result, const PlanMachine& machine, const MeasuredFigures* measured) {
   nlohmann::ordered_json plan;
   plan["version"] = 1;
   plan["machine"] = machine.describe();
@@ -99,6 +111,7 @@ std::string plan_json(const SearchResult& result, const PlanMachine& machine) {
     one["disk_bytes"] = layout.time.bytes_disk;
     plan["layouts"].push_back(one);
   }
+  if (measured) plan["comparison"] = comparison_of(*measured, result.best[0]);
   return plan.dump() + "\n";
 }
 

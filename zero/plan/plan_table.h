@@ -1,5 +1,6 @@
 #pragma once
 // PlanTable: prints planned layouts for people, as JSON for programs, and as a configuration for zero_train.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,17 @@ std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMach
 /// The parts of a layout's step time: one line per part that takes at least 1 %.
 std::string parts_of_step(const StepTime& time);
 
-/// One object: machine, sources, and a list of layouts with settings, seconds, parts and bytes.
-std::string plan_json(const SearchResult& result, const PlanMachine& machine);
+/// The step time and the memory of a run.
+struct MeasuredFigures {
+  std::int64_t steps = 0;       // timed steps
+  double seconds = 0;           // their median, over all starts; a validated step is not timed
+  std::int64_t peak_bytes = 0;  // the largest peak of a rank, as its memory tracker counts; 0: unknown
+};
+
+/// One object: machine, sources, and a list of layouts with settings, seconds, parts and bytes. With a run's figures,
+/// it also compares them with those of the first layout. "error" is predicted / measured - 1.
+std::string plan_json(const SearchResult& result, const PlanMachine& machine,
+                      const MeasuredFigures* measured = nullptr);
 
 /// Writes the configuration with the layout's settings, in a file that parse_config() reads. Every setting that the
 /// planner chose has a comment. Throws InputError if the file exists.

@@ -1,5 +1,6 @@
 #pragma once
 // ForeignConfig: translates a configuration of DeepSpeed (JSON) or axolotl (YAML).
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@ struct ForeignConfig {
   std::vector<std::string> overrides;   // "section.key=value", as for --set
   std::string model, data, output_dir;  // empty: not named. `data`: files, separated by commas
   bool lora = false;
+  std::int64_t steps = 0;  // of the run; 0: the file does not say
+  double epochs = 0;       // the same
   // Keys that have no effect here, with the reason, in the file's order.
   std::vector<std::pair<std::string, std::string>> dropped;
 };
@@ -19,7 +22,8 @@ struct ForeignConfig {
 /// missing, is neither JSON nor YAML, is larger than 1 MiB, or belongs to neither tool.
 ForeignConfig read_foreign_config(const std::string& path);
 
-/// Does the same for a text. Messages call the text `source`.
+/// Does the same for a text. Messages call the text `source`. axolotl: throws InputError for preference training and
+/// reward models, which are not there: the translation would train something else.
 ForeignConfig translate_deepspeed(const std::string& text, const std::string& source);
 ForeignConfig translate_axolotl(const std::string& text, const std::string& source);
 

@@ -59,23 +59,25 @@ MeasuredRun measured_run(const std::string& folder) {
   if (seconds.size() < 2)
     throw InputError(text(folder, "/metrics.jsonl: has ", seconds.size(),
                           " timed steps without a validation, and a comparison needs two: train more steps"));
-  run.steps = std::int64_t(seconds.size());
+  run.figures.steps = std::int64_t(seconds.size());
   std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
-  run.seconds = seconds[seconds.size() / 2];
+  run.figures.seconds = seconds[seconds.size() / 2];
   if (const MetricsSeries* peaks = table.find("peak_bytes"))
     for (const double peak : peaks->values)
-      if (std::isfinite(peak)) run.peak_bytes = std::max(run.peak_bytes, std::int64_t(peak));
+      if (std::isfinite(peak)) run.figures.peak_bytes = std::max(run.figures.peak_bytes, std::int64_t(peak));
   return run;
 }
 
 std::string comparison_text(const MeasuredRun& run, const PlannedLayout& planned) {
+  const MeasuredFigures& measured = run.figures;
   const double seconds = planned.time.seconds();
-  std::string lines = text("step: predicted ", three_digits(seconds), " s, measured ", three_digits(run.seconds),
-                           " s (median of ", run.steps, "), error ", error_of(seconds, run.seconds), "\n");
+  std::string lines = text("step: predicted ", three_digits(seconds), " s, measured ", three_digits(measured.seconds),
+                           " s (median of ", measured.steps, "), error ", error_of(seconds, measured.seconds), "\n");
   const std::int64_t bytes = planned.memory.plan.training_peak();
-  if (run.peak_bytes > 0)
-    lines += text("tensors of the fullest rank: predicted ", bytes_text(bytes), ", measured ",
-                  bytes_text(run.peak_bytes), ", error ", error_of(double(bytes), double(run.peak_bytes)), "\n");
+  if (measured.peak_bytes > 0)
+    lines +=
+        text("tensors of the fullest rank: predicted ", bytes_text(bytes), ", measured ",
+             bytes_text(measured.peak_bytes), ", error ", error_of(double(bytes), double(measured.peak_bytes)), "\n");
   return lines;
 }
 

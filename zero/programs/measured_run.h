@@ -1,18 +1,16 @@
 #pragma once
 // MeasuredRun: the step time and the memory of a run, from its output directory, for comparison with a plan.
-#include <cstdint>
 #include <string>
 
 #include "zero/plan/layout_search.h"
+#include "zero/plan/plan_table.h"
 
 namespace zero {
 
 struct MeasuredRun {
-  std::string config;           // path of the run's config.toml
-  int ranks = 0;                // 0: unknown
-  std::int64_t steps = 0;       // timed steps
-  double seconds = 0;           // median of the timed steps, of all starts; a validated step is not timed
-  std::int64_t peak_bytes = 0;  // the largest peak of a rank, as its memory tracker counts
+  std::string config;  // path of the run's config.toml
+  int ranks = 0;       // 0: unknown
+  MeasuredFigures figures;
 };
 
 /// Returns true for the output directory of a run: it holds config.toml and metrics.jsonl.

@@ -128,7 +128,7 @@ int plan(Arguments& arguments) {
     throw InputError("--write " + arguments.write + ": this layout does not fit " + machine.describe() +
                      "; leave --only-given out");
   if (arguments.json)
-    std::cout << plan_json(result, machine);
+    std::cout << plan_json(result, machine, run ? &run->figures : nullptr);
   else
     print(result, machine, planned);
   if (run && !arguments.json) std::cout << '\n' << comparison_text(*run, result.best[0]);

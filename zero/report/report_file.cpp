@@ -52,7 +52,7 @@ std::vector<std::string> folders_of(const std::vector<std::string>& arguments) {
 
 std::vector<ReportedRun> read_runs(const std::vector<std::string>& folders) {
   std::vector<ReportedRun> runs;
-  for (const std::string& folder : folders) runs.push_back(read_run(folder, page_numbers / folders.size()));
+  for (const std::string& folder : folders) runs.push_back(read_run(folder, page_room(folders.size())));
   name_runs(runs);
   return runs;
 }

@@ -13,6 +13,7 @@ namespace zero {
 namespace {
 
 constexpr int value_digits = 6, place_digits = 10;
+constexpr std::size_t page_numbers = 600'000, page_sample_bytes = 500'000;  // of all runs together
 
 /// Writes JSON as a text. nlohmann's values would hold each number in 16 bytes first.
 class JsonWriter {
@@ -126,6 +127,15 @@ void write_figures(JsonWriter& json, const ReportedRun& run) {
   json.close(']');
 }
 
+void write_samples(JsonWriter& json, const ReportedSamples& of) {
+  json.open('{');
+  json.key("step"), json.whole(of.step);
+  json.key("rows"), json.list(of.samples, [&](const Sample& sample) {
+    json.open('['), json.word(sample.prompt), json.word(sample.text), json.close(']');
+  });
+  json.close('}');
+}
+
 void write_run(JsonWriter& json, const ReportedRun& run, const std::vector<std::string>& differing) {
   json.open('{');
   json.key("name"), json.word(run.name), json.key("path"), json.word(run.folder);
@@ -146,6 +156,8 @@ void write_run(JsonWriter& json, const ReportedRun& run, const std::vector<std::
   json.key("series"), json.open('{');
   for (const ReportedCurve& curve : run.curves) json.key(curve.field), write_curve(json, curve);
   json.close('}');
+  if (!run.samples.empty())
+    json.key("samples"), json.list(run.samples, [&](const auto& of) { write_samples(json, of); });
   json.close('}');
 }
 
@@ -174,6 +186,8 @@ std::string within_script(const std::string& json) {
 }
 
 }  // namespace
+
+ReportRoom page_room(std::size_t runs) { return {page_numbers / runs, page_sample_bytes / runs}; }
 
 std::string report_page(const std::vector<ReportedRun>& runs, const PageFacts& facts) {
   std::string out;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zero/report/reported_run.h"
@@ -16,8 +17,8 @@ struct PageFacts {
   std::optional<int> refresh_seconds;  // the time after which the page reloads itself; nothing: never
 };
 
-/// The most values that the curves of all runs of a page may have together. With them the page stays below 5 MB.
-constexpr std::size_t page_numbers = 600'000;
+/// A run's part of a page of so many runs. The page then stays below 5 MB.
+ReportRoom page_room(std::size_t runs);
 
 /// Returns the HTML file. Names and settings are data in a script, and no character in them can end the script. The
 /// page shows them as text.

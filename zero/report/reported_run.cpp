@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -154,6 +156,48 @@ void add_notes(const MetricsTable& table, ReportedRun& run) {
                              " buckets: the line is the mean of a bucket, the band its smallest and largest value"));
 }
 
+/// Bytes of a text in a page's JSON, at most.
+std::size_t bytes_in_page(const std::string& words) {
+  std::size_t bytes = 0;
+  for (const char c : words)
+    bytes += static_cast<unsigned char>(c) < 0x20 || c == '<' ? 6 : c == '"' || c == '\\' ? 2 : 1;
+  return bytes;
+}
+
+/// Adds the newest samples for which there is room.
+void add_samples(const std::string& path, std::size_t room, ReportedRun& run) {
+  std::size_t held = 0;
+  bool all = true;
+  std::deque<std::pair<ReportedSamples, std::size_t>> steps;  // with their bytes
+  const auto drop = [&](auto from, auto to) {
+    for (auto step = from; step != to; ++step) held -= step->second;
+    steps.erase(from, to);
+  };
+  for_each_sample(path, [&](SampleLine&& line) {
+    constexpr std::size_t frame = 32;  // brackets and names
+    const std::size_t bytes = bytes_in_page(line.sample.prompt) + bytes_in_page(line.sample.text) + frame;
+    if (bytes > room) {
+      all = false;
+      return;
+    }
+    if (!steps.empty() && line.step < steps.back().first.step)  // the run went back
+      drop(std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.first.step >= line.step; }),
+           steps.end());
+    if (steps.empty() || steps.back().first.step != line.step) steps.push_back({{line.step, {}}, 0});
+    steps.back().first.samples.push_back(std::move(line.sample));
+    steps.back().second += bytes;
+    held += bytes;
+    all = all && held <= room;
+    while (held > room && steps.size() > 1) drop(steps.begin(), steps.begin() + 1);
+    if (held <= room) return;
+    steps.back().first.samples.pop_back();
+    steps.back().second -= bytes;
+    held -= bytes;
+  });
+  for (auto& [step, bytes] : steps) run.samples.push_back(std::move(step));
+  if (!all) run.notes.push_back("only the newest samples have room on the page; samples.jsonl has all");
+}
+
 }  // namespace
 
 std::optional<std::int64_t> ReportedRun::planned() const {
@@ -181,7 +225,7 @@ std::string run_folder_of(const std::string& argument) {
   return folder;
 }
 
-ReportedRun read_run(const std::string& folder, std::size_t numbers) {
+ReportedRun read_run(const std::string& folder, const ReportRoom& room) {
   ReportedRun run;
   run.folder = folder;
   const bool runs = is_running(folder);  // before its records: a run that ends meanwhile is seen once more
@@ -192,8 +236,9 @@ ReportedRun read_run(const std::string& folder, std::size_t numbers) {
   const bool complete = run.figures.steps >= run.planned().value_or(1) && has_result(folder);
   run.state = runs ? RunState::running : complete ? RunState::finished : RunState::stopped;
   run.restarts = std::max<std::int64_t>(run.header.start - 1, table.went_back);
-  add_curves(table, numbers, run);
+  add_curves(table, room.numbers, run);
   add_notes(table, run);
+  add_samples(samples_path(folder), room.samples, run);
   return run;
 }
 

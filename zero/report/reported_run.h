@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zero/output/run_header.h"
+#include "zero/output/sample_lines.h"
 #include "zero/report/metrics_table.h"
 #include "zero/report/run_settings.h"
 #include "zero/report/thinning.h"
@@ -34,17 +35,30 @@ struct ReportedCurve {
   std::vector<std::int64_t> not_finite_at;  // the first of these steps, as many as are drawn
 };
 
+/// The continuations of prompts after a step.
+struct ReportedSamples {
+  std::int64_t step = 0;
+  std::vector<Sample> samples;
+};
+
+/// The size of a report, shared by its runs.
+struct ReportRoom {
+  std::size_t numbers = 0;  // the approximate number of values in all curves of a run
+  std::size_t samples = 0;  // bytes of a run's samples in the page's JSON
+};
+
 struct ReportedRun {
   std::string folder, name;
   RunState state = RunState::stopped;
   RunHeader header;
   RunSettings settings;
   RunFigures figures;
-  std::int64_t restarts = 0;            // starts after the first, and steps back within the file
-  std::vector<std::int64_t> steps;      // of the points of fields that every line has
-  std::vector<double> tokens, seconds;  // at these steps; empty unless every line has them
-  std::vector<ReportedCurve> curves;    // in the order of the file
-  std::vector<std::string> notes;       // on missing or omitted data
+  std::int64_t restarts = 0;             // starts after the first, and steps back within the file
+  std::vector<std::int64_t> steps;       // of the points of fields that every line has
+  std::vector<double> tokens, seconds;   // at these steps; empty unless every line has them
+  std::vector<ReportedCurve> curves;     // in the order of the file
+  std::vector<ReportedSamples> samples;  // by step; the newest ones that have room
+  std::vector<std::string> notes;        // on missing or omitted data
 
   /// Steps that the configuration asks for; nothing if it counts epochs or is missing.
   std::optional<std::int64_t> planned() const;
@@ -54,9 +68,8 @@ struct ReportedRun {
 /// InputError if the folder has neither metrics.jsonl nor a run's mark.
 std::string run_folder_of(const std::string& argument);
 
-/// Reads a run. `numbers`: the approximate number of values that its curves may have together. Changes nothing in the
-/// folder. Throws InputError if a file cannot be read.
-ReportedRun read_run(const std::string& folder, std::size_t numbers);
+/// Reads a run. Changes nothing in the folder. Throws InputError if a file cannot be read.
+ReportedRun read_run(const std::string& folder, const ReportRoom& room);
 
 /// Names each run by the shortest end of its folder's path that no other run has: "a/run", "b/run".
 void name_runs(std::vector<ReportedRun>& runs);

@@ -8,6 +8,7 @@
 #include "models/loss_terms.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/core/step_result.h"
+#include "zero/output/sample_lines.h"
 #include "zero/train/metrics.h"
 
 namespace zero {
@@ -27,10 +28,11 @@ struct Step {
   std::vector<at::Tensor> losses;  // sums of this rank's micro-batches
   LossFigures figures;             // sums of this rank's micro-batches
   StepResult result;
-  RunPosition after;       // position of the run if the step was taken, without the values that a checkpoint adds
-  bool passed = false;     // the step was skipped, before or after it was computed
-  StepMetrics metrics;     // complete in step_finished()
-  bool validated = false;  // step_finished() followed a validation, even one that was dropped
+  RunPosition after;            // position of the run if the step was taken, without the values that a checkpoint adds
+  bool passed = false;          // the step was skipped, before or after it was computed
+  StepMetrics metrics;          // complete in step_finished()
+  bool validated = false;       // step_finished() followed a validation, even one that was dropped
+  std::vector<Sample> samples;  // continued at the validation; rank 0's
 
   /// True if the records of a run of `steps` steps hold it, with `interval` steps between their lines. They hold the
   /// last step, and every step that was validated or skipped.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zero/config/config.h"
@@ -69,6 +70,8 @@ class StepLoop {
 
   /// The last step if its metrics wait for a validation; none if no step waits.
   const std::optional<Step>& held() const { return held_; }
+  /// Adds the continuations of prompts to that step, which must wait.
+  void add_samples(std::vector<Sample> samples) { held_->samples = std::move(samples); }
   /// Ends that wait. No loss means that the validation was skipped. `figures`: the validation's other metrics.
   void release(std::optional<double> validation_loss, const std::vector<std::pair<std::string, double>>& figures = {});
 

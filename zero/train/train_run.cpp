@@ -24,6 +24,7 @@
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
+#include "zero/train/observers/trackio_rows.h"
 #include "zero/train/reference.h"
 #include "zero/train/result/save_result.h"
 #include "zero/train/resume.h"
@@ -47,6 +48,7 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size(), [&](const Config& config) {
       return target.named() ? device_of(target, config) : device_of(config, job, target.ranks_here(job.local_size()));
     });
+    if (job.rank() == 0 && !target.named()) check_trackio(plan.config, plan.former);
     run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)

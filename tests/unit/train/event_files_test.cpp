@@ -108,6 +108,23 @@ TEST_F(EventFolder, ATornEndDoesNotCount) {
   EXPECT_EQ(EventFiles(tb_).last_step(), 2);
 }
 
+TEST_F(EventFolder, SamplesAreATableInTheRecordOfTheirStep) {
+  {
+    EventFiles events(tb_);
+    events.begin_after(0);
+    events.write(logged(1), {{"two\nlines", "<b>"}});
+    // A record that is longer than a block of the reader.
+    events.write(logged(2), {{"long", std::string(3 << 20, 'x')}});
+    events.write(logged(3));
+  }
+  EXPECT_EQ(files(), (Steps{{1, 2, 3}}));
+  EXPECT_EQ(EventFiles(tb_).last_step(), 3);
+  std::stringstream text;
+  text << std::ifstream(tb_ + "/" + names_in(tb_).front(), std::ios::binary).rdbuf();
+  for (const char* piece : {"samples", "**prompt**", "**continuation**", "    two\n    lines", "    <b>"})
+    EXPECT_NE(text.str().find(piece), std::string::npos) << piece;
+}
+
 TEST_F(EventFolder, AFolderThatCannotBeMadeIsToldOf) {
   folder_.write("run", "a file");
   EXPECT_THROW(EventFiles{tb_}, Error);

@@ -20,13 +20,18 @@ TEST(EventRecord, HasTheBytesOfTensorBoardsOwnMessages) {
             bytes_of("1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c"));
   EXPECT_EQ(session_record(2.5, 300), bytes_of("100000000000000095fbfe1809000000000000044010ac023a0208017d05b37d"));
   EXPECT_EQ(
-      scalars_record(3.25, 7, {{"train/loss", 0.1}, {"validation/loss", 2.0}}),
+      summary_record(3.25, 7, {{"train/loss", 0.1}, {"validation/loss", 2.0}}),
       bytes_of("3800000000000000a3797d57090000000000000a4010072a2b0a110a0a747261696e2f6c6f737315cdcccc3d0a160a0f7661"
                "6c69646174696f6e2f6c6f73731500000040fbfce43f"));
+  EXPECT_EQ(
+      summary_record(3.25, 7, {{"train/loss", 0.1}}, {"samples", 2, {"a", "b", "c", ""}}),
+      bytes_of(
+          "5000000000000000940f9b82090000000000000a4010072a430a110a0a747261696e2f6c6f737315cdcccc3d0a2e0a0773616d70"
+          "6c6573421708071208120208021202080242016142016242016342004a0a0a060a0474657874200231719cec"));
 }
 
 TEST(EventRecord, IsTakenOffUnlessItIsTornOrDamaged) {
-  const std::string first = session_record(1, 3), second = scalars_record(2, std::int64_t{1} << 40, {{"a", 1.0}});
+  const std::string first = session_record(1, 3), second = summary_record(2, std::int64_t{1} << 40, {{"a", 1.0}});
   const std::string whole = first + second;
   std::string_view rest = whole;
   const auto session = take_record(rest), step = take_record(rest);

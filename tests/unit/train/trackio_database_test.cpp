@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "tests/unit/temporary_folder.h"
 #include "tests/unit/train/full_disk.h"
 
@@ -71,6 +73,19 @@ TEST_F(TrackioFile, HoldsRowsAndTheConfiguration) {
   EXPECT_EQ(row["train/grad_norm"], "Infinity");
   EXPECT_EQ(row["train/lr"], 0);
   EXPECT_EQ(other.ask("SELECT run_id, run_name, config FROM configs"), Steps{R"(id|name|{"training.steps":3})"});
+}
+
+TEST_F(TrackioFile, HoldsSamplesAsATableOfTrackio) {
+  TrackioDatabase database(path_, run_);
+  database.write(figures(1), {{"God said", "let \xff be"}, {"And", ""}});
+  database.write(figures(2));
+  const std::vector<std::string> rows = Other(path_).ask("SELECT metrics FROM metrics ORDER BY step");
+  const auto table = nlohmann::json::parse(rows[0])["samples"];
+  EXPECT_EQ(table["_type"], "trackio.table");
+  EXPECT_EQ(table["_value"][0]["prompt"], "God said");
+  EXPECT_EQ(table["_value"][0]["continuation"], "let \xEF\xBF\xBD be");
+  EXPECT_EQ(table["_value"].size(), 2);
+  EXPECT_FALSE(nlohmann::json::parse(rows[1]).contains("samples"));
 }
 
 TEST_F(TrackioFile, ARunThatGoesBackLosesItsLaterStepsAlone) {
@@ -138,11 +153,31 @@ TEST_F(TrackioFile, WhatWaitsIsWrittenAtTheEnd) {
 
 TEST_F(TrackioFile, OtherFilesAreRefused) {
   folder_.write("text.db", std::string(4096, 'x'));
+  EXPECT_THROW(TrackioDatabase::require_usable(folder_ / "text.db"), InputError);
   EXPECT_THROW(TrackioDatabase(folder_ / "text.db", run_), Error);
   Other(path_).ask(
       "CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT)");
-  EXPECT_THROW(TrackioDatabase(path_, run_), Error);  // as before trackio 0.24
+  EXPECT_THROW(TrackioDatabase::require_usable(path_), InputError);  // as before trackio 0.24
+  EXPECT_THROW(TrackioDatabase(path_, run_), Error);
+  EXPECT_THROW(TrackioDatabase::require_usable(folder_.path()), InputError);
   EXPECT_THROW(TrackioDatabase(folder_ / "none/project.db", run_), Error);
+}
+
+TEST_F(TrackioFile, ACheckChangesNothingAndWaitsForNobody) {
+  TrackioDatabase::require_usable(path_);
+  EXPECT_TRUE(names_in(folder_.path()).empty());
+  folder_.write("empty.db", "");
+  TrackioDatabase::require_usable(folder_ / "empty.db");
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "empty.db"), 0);
+  { TrackioDatabase(path_, run_).write(figures(1)); }
+  const std::vector<std::string> names = names_in(folder_.path());
+  TrackioDatabase::require_usable(path_);
+  EXPECT_EQ(names_in(folder_.path()), names);
+  Other other(path_);
+  other.ask("BEGIN EXCLUSIVE");
+  const auto begin = std::chrono::steady_clock::now();
+  TrackioDatabase::require_usable(path_);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
 }  // namespace

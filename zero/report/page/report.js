@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent), runs = data.runs;
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const memory = "zero_report " + location.pathname;
-const view = {axis: "step", logx: false, logy: false, smooth: 0, hidden: [], sort: null, down: false, ...remembered()};
+const view = {axis: "step", logx: false, logy: false, smooth: 0, hidden: [], open: [], sort: null, down: false, ...remembered()};
 
 function element(home, tag, words) {
   const made = document.createElement(tag);
@@ -154,6 +154,34 @@ function writeNotes() {
   }
 }
 
+/// Something that opens at a click, and stays open on a page that loads itself again.
+function fold(home, key, words) {
+  const made = element(home, "details");
+  element(made, "summary", words);
+  made.open = view.open.includes(key);
+  made.ontoggle = () => {
+    view.open = [...view.open.filter((one) => one !== key), ...(made.open ? [key] : [])];
+    remember();
+  };
+  return made;
+}
+
+/// Prompts and their continuations by step, the newest first.
+function writeSamples() {
+  const home = document.getElementById("samples"), having = runs.filter((run) => run.samples);
+  if (having.length) element(home, "h2", "Samples");
+  for (const run of having) {
+    const list = runs.length > 1 ? fold(home, run.path, run.name) : home;
+    for (const of of [...run.samples].reverse()) {
+      const step = fold(list, `${run.path} ${of.step}`, `step ${of.step.toLocaleString("en")}`);
+      for (const [prompt, words] of of.rows) {
+        element(step, "pre", prompt).className = "prompt";
+        element(step, "pre", words);
+      }
+    }
+  }
+}
+
 function begin() {
   paint();
   for (const run of runs) run.hidden = view.hidden.includes(run.path);
@@ -161,6 +189,7 @@ function begin() {
   document.querySelector("h1").textContent = runs.length === 1 ? runs[0].name : `${runs.length} runs`;
   document.getElementById("made").textContent = `zero_report ${data.version}, ${data.made}${data.live ? ", written again while the run goes on" : ""}`;
   writeNotes();
+  writeSamples();
   const fill = table(), home = document.getElementById("charts");
   const charts = data.fields.map((field) => new Chart(field, view, runs, home));
   let asked = 0;

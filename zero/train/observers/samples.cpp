@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -39,7 +40,7 @@ void Samples::run_begins() {
 
 void Samples::open(std::int64_t last_step) {
   if (engine_.host().rank() != 0) return;
-  const std::string path = config_.job.output_dir + "/samples.jsonl";
+  const std::string path = samples_path(config_.job.output_dir);
   try {
     file_ = std::make_unique<MetricsWriter>(last_step > 0 && is_there(path) ? MetricsWriter::resume(path, last_step)
                                                                             : MetricsWriter(path));
@@ -55,12 +56,16 @@ void Samples::went_back(const RunPosition& position) {
 
 void Samples::write(std::int64_t step) {
   const std::optional<std::vector<Ids>> made = generated();
-  if (!made || !file_) return;
+  if (!made || engine_.host().rank() != 0) return;
+  std::vector<Sample> shown;
   for (std::size_t i = 0; i < samples_.prompts.size(); ++i) {
-    nlohmann::ordered_json line = {{"version", 1}, {"step", step}};
-    line.update(continued(samples_.prompts[i], (*made)[i], *samples_.tokenizer, samples_.options.stop_ids));
-    file_->write(step, line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    nlohmann::ordered_json object = {{"version", 1}, {"step", step}};
+    object.update(continued(samples_.prompts[i], (*made)[i], *samples_.tokenizer, samples_.options.stop_ids));
+    const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (file_) file_->write(step, line);
+    if (auto sample = sample_of_line(line)) shown.push_back(std::move(sample->sample));
   }
+  loop_.add_samples(std::move(shown));
 }
 
 /// Rank 0's, whatever the file holds on other nodes.

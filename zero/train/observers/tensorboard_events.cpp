@@ -18,7 +18,8 @@ void TensorBoardEvents::resumed(const RunPosition& position) {
   const std::int64_t held = std::min(files_->last_step(), position.steps);
   files_->begin_after(held);
   try {
-    records_.metrics->visit_after(held, [&](const StepMetrics& line) { files_->write(line); });
+    SamplesByStep samples = samples_after(samples_path(config_.job.output_dir), held);
+    records_.metrics->visit_after(held, [&](const StepMetrics& line) { files_->write(line, samples[line.step]); });
   } catch (const Error& error) {
     log_warning("TensorBoard will miss steps after ", held, " and up to ", position.steps, ": ", error.what());
   }
@@ -29,7 +30,7 @@ void TensorBoardEvents::run_begins() {
 }
 
 void TensorBoardEvents::step_finished(const Step& step) {
-  if (files_ && step.is_logged(config_.metrics.log_interval, loop_.steps())) files_->write(step.metrics);
+  if (files_ && step.is_logged(config_.metrics.log_interval, loop_.steps())) files_->write(step.metrics, step.samples);
 }
 
 void TensorBoardEvents::went_back(const RunPosition& position) {

@@ -1,5 +1,5 @@
 #pragma once
-// TensorBoardEvents: writes the figures of logged steps to event files in tb/, for TensorBoard.
+// TensorBoardEvents: writes the figures and samples of logged steps to event files in tb/, for TensorBoard.
 #include <optional>
 
 #include "zero/train/records/event_files.h"

@@ -1,12 +1,17 @@
 #pragma once
-// TrackioRows: writes the figures of logged steps to the database of a trackio project.
+// TrackioRows: writes the figures and samples of logged steps to the database of a trackio project.
 #include <optional>
 
+#include "zero/output/output_dir.h"
 #include "zero/train/records/trackio_database.h"
 #include "zero/train/run_records.h"
 #include "zero/train/step_loop.h"
 
 namespace zero {
+
+/// Throws InputError if metrics.trackio names a database that exists and cannot take the rows of a run. A run that
+/// overwrites an earlier one removes the databases in its own directory first. Changes nothing.
+void check_trackio(const Config& config, FormerRun former);
 
 /// Runs after MetricsRecords: it copies from metrics.jsonl the steps that an earlier start failed to write here.
 class TrackioRows final : public StepObserver {

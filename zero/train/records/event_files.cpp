@@ -32,9 +32,9 @@ std::string host_name() {
 /// Calls `each` with the events of a file up to a torn or damaged one.
 template <class Each>
 void for_each_event(const File& file, const Each& each) {
-  constexpr std::int64_t block = 1 << 20;  // no record is as long
+  constexpr std::int64_t block = 1 << 20, longest = 256 << 20;  // no record is as long
   std::string held;
-  for (std::int64_t begin = 0; begin < file.size() && std::int64_t(held.size()) < block; begin += block) {
+  for (std::int64_t begin = 0; begin < file.size() && std::int64_t(held.size()) < longest; begin += block) {
     const std::size_t kept = held.size();
     held.resize(kept + std::size_t(std::min(block, file.size() - begin)));
     held.resize(kept + std::size_t(file.read_up_to(held.data() + kept, std::int64_t(held.size() - kept), begin)));
@@ -42,6 +42,25 @@ void for_each_event(const File& file, const Each& each) {
     while (const auto event = take_record(rest)) each(*event);
     held = std::string(rest);
   }
+}
+
+/// Markdown that shows a text as it is: a block of code.
+std::string verbatim(const std::string& text) {
+  std::string block = "    ";
+  for (const char c : text) {
+    block += c;
+    if (c == '\n') block += "    ";
+  }
+  return block;
+}
+
+/// A row for each sample, below the names of the columns.
+TextTable text_table_of(const std::vector<Sample>& samples) {
+  TextTable table{"samples", 2, {}};
+  if (!samples.empty()) table.cells = {"**prompt**", "**continuation**"};
+  for (const Sample& sample : samples)
+    table.cells.insert(table.cells.end(), {verbatim(sample.prompt), verbatim(sample.text)});
+  return table;
 }
 
 }  // namespace
@@ -83,9 +102,9 @@ void EventFiles::begin_after(std::int64_t last_step) {
   flush();
 }
 
-void EventFiles::write(const StepMetrics& metrics) {
-  waiting_.emplace_back(metrics.step,
-                        scalars_record(metrics.time.value_or(unix_time()), metrics.step, tagged_figures(metrics)));
+void EventFiles::write(const StepMetrics& metrics, const std::vector<Sample>& samples) {
+  waiting_.emplace_back(metrics.step, summary_record(metrics.time.value_or(unix_time()), metrics.step,
+                                                     tagged_figures(metrics), text_table_of(samples)));
   last_step_ = metrics.step;
   flush();
 }

@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/files/file_calls.h"
+#include "zero/output/sample_lines.h"
 #include "zero/train/metrics.h"
 
 namespace zero {
@@ -28,8 +30,8 @@ class EventFiles {
   std::int64_t last_step() const { return last_step_; }
   /// Begins a file. Steps after `last_step` in earlier files do not count any more.
   void begin_after(std::int64_t last_step);
-  /// Adds a step to the file that was begun.
-  void write(const StepMetrics& metrics);
+  /// Adds a step to the file that was begun, with the samples of its validation.
+  void write(const StepMetrics& metrics, const std::vector<Sample>& samples = {});
 
  private:
   void read_earlier();

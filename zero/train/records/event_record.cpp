@@ -13,8 +13,13 @@ enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5
 // Numbers of fields: Event.
 constexpr int wall_time = 1, step_number = 2, file_version = 3, summary = 5, session_log = 7;
 // Summary, Summary.Value, SessionLog.
-constexpr int summary_value = 1, value_tag = 1, value_simple = 2, session_status = 1;
+constexpr int summary_value = 1, value_tag = 1, value_simple = 2, value_tensor = 8, value_metadata = 9;
+constexpr int session_status = 1;
 constexpr std::uint64_t session_start = 1;
+// SummaryMetadata and its PluginData; TensorProto, TensorShapeProto and its Dim.
+constexpr int metadata_plugin = 1, metadata_class = 4, plugin_name = 1;
+constexpr int tensor_type = 1, tensor_shape = 2, tensor_string = 8, shape_dimension = 2, dimension_size = 1;
+constexpr std::uint64_t type_string = 7, class_tensor = 2;
 
 template <class Number>
 void put_little_endian(std::string& out, Number number) {
@@ -46,6 +51,32 @@ void put(std::string& out, int field, std::string_view bytes) {
   put_key(out, field, Wire::bytes);
   put_varint(out, bytes.size());
   out += bytes;
+}
+
+/// A tensor of strings, with the shape of the table.
+std::string tensor_of(const TextTable& texts) {
+  std::string tensor, shape;
+  for (const std::size_t size : {texts.cells.size() / texts.columns, texts.columns}) {
+    std::string dimension;
+    put(dimension, dimension_size, std::uint64_t(size));
+    put(shape, shape_dimension, std::string_view(dimension));
+  }
+  put(tensor, tensor_type, type_string);
+  put(tensor, tensor_shape, std::string_view(shape));
+  for (const std::string& cell : texts.cells) put(tensor, tensor_string, std::string_view(cell));
+  return tensor;
+}
+
+/// The Summary.Value of a table.
+std::string table_value(const TextTable& texts) {
+  std::string plugin, metadata, value;
+  put(plugin, plugin_name, std::string_view("text"));
+  put(metadata, metadata_plugin, std::string_view(plugin));
+  put(metadata, metadata_class, class_tensor);
+  put(value, value_tag, std::string_view(texts.tag));
+  put(value, value_tensor, std::string_view(tensor_of(texts)));
+  put(value, value_metadata, std::string_view(metadata));
+  return value;
 }
 
 std::uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c_of(bytes), 15) + 0xA282EAD8u; }
@@ -127,7 +158,8 @@ std::string session_record(double time, std::int64_t step) {
   return record_of(out);
 }
 
-std::string scalars_record(double time, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars) {
+std::string summary_record(double time, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars,
+                           const TextTable& texts) {
   std::string values, out = event(time, step);
   for (const auto& [tag, scalar] : scalars) {
     std::string value;
@@ -135,6 +167,7 @@ std::string scalars_record(double time, std::int64_t step, const std::vector<std
     put(value, value_simple, static_cast<float>(scalar));
     put(values, summary_value, std::string_view(value));
   }
+  if (!texts.cells.empty()) put(values, summary_value, std::string_view(table_value(texts)));
   put(out, summary, std::string_view(values));
   return record_of(out);
 }

@@ -2,8 +2,8 @@
 // Records of TensorBoard's event files. A file is a sequence of TFRecords, and each holds an Event of Protocol Buffers.
 //
 // Sources: TensorFlow's core/lib/io/record_writer.h (record: length, masked CRC-32C of it, data, masked CRC-32C of
-// them), core/util/event.proto (Event, SessionLog) and core/framework/summary.proto (Summary). The wire format is that
-// of protobuf.dev/programming-guides/encoding.
+// them), core/util/event.proto (Event, SessionLog), core/framework/summary.proto (Summary), and tensor.proto there
+// (TensorProto). The wire format is that of protobuf.dev/programming-guides/encoding.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,8 +19,17 @@ std::string version_record(double time);
 /// The beginning of a session: readers drop the records of `step` and later steps in earlier files.
 std::string session_record(double time, std::int64_t step);
 
-/// The scalars of a step by their tags, stored in fp32 as readers expect them. `time`: Unix time in seconds.
-std::string scalars_record(double time, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars);
+/// A table of texts for TensorBoard's text plugin, which renders each cell as Markdown.
+struct TextTable {
+  std::string tag;
+  std::size_t columns = 1;
+  std::vector<std::string> cells;  // row by row
+};
+
+/// The scalars of a step by their tags, stored in fp32 as readers expect them, and a table of texts. A table without
+/// cells is left out. `time`: Unix time in seconds.
+std::string summary_record(double time, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars,
+                           const TextTable& texts = {});
 
 /// The part of an event that later files depend on.
 struct EventHead {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "zero/train/records/figure_tags.h"
 
@@ -38,6 +39,7 @@ constexpr const char* put_row =
 constexpr const char* put_configuration =
     "INSERT OR REPLACE INTO configs (run_id, run_name, config, created_at) VALUES (?, ?, ?, ?)";
 constexpr const char* cut_rows = "DELETE FROM metrics WHERE run_id = ? AND step > ?";
+constexpr const char* find_table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'metrics'";
 constexpr const char* find_steps = "SELECT step FROM metrics WHERE run_id = ?";
 
 struct Failure {
@@ -57,6 +59,11 @@ void check(sqlite3* database, int code) {
     throw Failure{code, database ? sqlite3_errmsg(database) : sqlite3_errstr(code)};
 }
 
+std::string why_refused(const std::string& path, const Failure& failure) {
+  return text(path, ": cannot be opened as a database of trackio 0.24 or later: ", failure.why,
+              "; move the file away, name another metrics.trackio, or leave it empty");
+}
+
 std::string iso_time(double seconds) {
   const std::int64_t micros = std::llround(seconds * 1e6);
   const auto time = std::time_t(micros / 1'000'000);
@@ -73,6 +80,13 @@ nlohmann::ordered_json value_of(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
   return number;
+}
+
+/// A table, as trackio.Table stores itself among the figures of a step.
+nlohmann::ordered_json trackio_table_of(const std::vector<Sample>& samples) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Sample& sample : samples) rows.push_back({{"prompt", sample.prompt}, {"continuation", sample.text}});
+  return {{"_type", "trackio.table"}, {"_value", std::move(rows)}};
 }
 
 void set_value(sqlite3_stmt* statement, int place, const std::string& word) {
@@ -96,13 +110,34 @@ void run_once(sqlite3_stmt* statement, const Values&... values) {
 void TrackioDatabase::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 void TrackioDatabase::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
+void TrackioDatabase::require_usable(const std::string& path) {
+  if (!is_there(path)) return;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  const std::unique_ptr<sqlite3, Close> guard(opened);
+  const auto compiled = [&](const char* words) {
+    sqlite3_stmt* made = nullptr;
+    check(opened, sqlite3_prepare_v2(opened, words, -1, &made, nullptr));
+    return Statement(made);
+  };
+  try {
+    check(opened, code);
+    const Statement find = compiled(find_table);
+    const int found = sqlite3_step(find.get());
+    check(opened, found);
+    if (sqlite3_db_readonly(opened, "main") == 1) throw Failure{SQLITE_READONLY, "it may not be written to"};
+    if (found == SQLITE_ROW)
+      for (const char* words : {put_configuration, cut_rows, put_row}) compiled(words);
+  } catch (const Failure& failure) {
+    if (!failure.may_pass()) throw InputError(why_refused(path, failure));
+  }
+}
+
 TrackioDatabase::TrackioDatabase(std::string path, TrackioRun run) : path_(std::move(path)), run_(std::move(run)) {
   try {
     transact();
   } catch (const Failure& failure) {
-    if (!failure.may_pass())
-      throw Error(text(path_, ": cannot be opened as a database of trackio 0.24 or later: ", failure.why,
-                       "; move the file away, name another metrics.trackio, or leave it empty"));
+    if (!failure.may_pass()) throw Error(why_refused(path_, failure));
     warn_once(failure.why);
   }
 }
@@ -142,7 +177,7 @@ TrackioDatabase::Statement TrackioDatabase::prepare(const char* words) {
 }
 
 void TrackioDatabase::make_tables() {
-  const Statement find = prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'metrics'");
+  const Statement find = prepare(find_table);
   const int found = sqlite3_step(find.get());
   check(database_.get(), found);
   if (found == SQLITE_DONE) execute(tables);
@@ -208,10 +243,12 @@ void TrackioDatabase::cut_after(std::int64_t last_step) {
   flush();
 }
 
-void TrackioDatabase::write(const StepMetrics& metrics) {
+void TrackioDatabase::write(const StepMetrics& metrics, const std::vector<Sample>& samples) {
   nlohmann::ordered_json figures = nlohmann::ordered_json::object();
   for (const auto& [tag, number] : tagged_figures(metrics)) figures[tag] = value_of(number);
-  waiting_.push_back({metrics.step, iso_time(metrics.time.value_or(unix_now())), figures.dump()});
+  if (!samples.empty()) figures["samples"] = trackio_table_of(samples);
+  waiting_.push_back({metrics.step, iso_time(metrics.time.value_or(unix_now())),
+                      figures.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
   flush();
 }
 

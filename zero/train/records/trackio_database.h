@@ -1,14 +1,16 @@
 #pragma once
 // TrackioDatabase: a run's rows in the SQLite file of a trackio project. Source of the schema:
-// trackio/sqlite_storage.py of trackio 0.43, schema version 2 (metrics, configs, system_metrics). When trackio
-// opens the file, it adds the other tables that it needs.
+// trackio/sqlite_storage.py of trackio 0.43, schema version 2 (metrics, configs, system_metrics), and of tables of
+// texts: trackio/table.py. When trackio opens the file, it adds the other tables that it needs.
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "zero/output/sample_lines.h"
 #include "zero/train/metrics.h"
 
 struct sqlite3;
@@ -27,6 +29,8 @@ struct TrackioRun {
 /// waits at most 100 ms for a lock, and not at all after a failure. The start and the end wait at most 3 s.
 class TrackioDatabase {
  public:
+  /// Throws InputError if the file at `path` exists and the constructor would refuse it. Changes no row and no table.
+  static void require_usable(const std::string& path);
   /// Opens the file at `path`, or makes it. Throws Error if the file is not a database of trackio 0.24 or later, or may
   /// not be written to. If the file is locked or its disk is full, rows wait in memory.
   TrackioDatabase(std::string path, TrackioRun run);
@@ -39,7 +43,8 @@ class TrackioDatabase {
   std::optional<std::set<std::int64_t>> steps();
   /// Removes rows of later steps.
   void cut_after(std::int64_t last_step);
-  void write(const StepMetrics& metrics);
+  /// Adds a step, with the samples of its validation as one of trackio's tables.
+  void write(const StepMetrics& metrics, const std::vector<Sample>& samples = {});
 
  private:
   struct Row {

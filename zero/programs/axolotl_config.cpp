@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <regex>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/programs/foreign_config.h"
+#include "zero/programs/foreign_values.h"
+#include "zero/programs/yaml_text.h"
+
+namespace zero {
+namespace foreign {
+namespace {
+
+Converter betas_part(int index) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_number()) return "no number";
+    for (std::string& set : config.overrides)
+      if (set.starts_with("optimizer.betas=[")) {
+        const std::size_t begin = set.find('[') + 1, comma = set.find(','), end = set.find(']');
+        const std::string first = set.substr(begin, comma - begin), second = set.substr(comma + 2, end - comma - 2);
+        set = "optimizer.betas=[" + (index == 0 ? value.dump() : first) + ", " + (index == 1 ? value.dump() : second) +
+              "]";
+        return "";
+      }
+    set(config, "optimizer.betas", index == 0 ? "[" + value.dump() + ", 0.999]" : "[0.9, " + value.dump() + "]");
+    return "";
+  };
+}
+
+std::string datasets_into(const Json& value, ForeignConfig& config) {
+  std::string more;
+  if (!value.is_array()) return "no list";
+  for (const Json& one : value)
+    for (const auto& [key, part] : one.items()) {
+      if (key == "path" && part.is_string())
+        config.data += (config.data.empty() ? "" : ",") + part.get<std::string>();
+      else
+        more += (more.empty() ? "" : ", ") + key;
+    }
+  return more.empty() ? "" : "paths are taken; " + more + ": files hold conversations or texts (docs/data.md)";
+}
+
+std::string adapter_into(const Json& value, ForeignConfig& config) {
+  const std::string name = words_of(value);
+  if (name != "lora" && name != "qlora") return "only lora and qlora are known here";
+  config.lora = true;
+  if (name == "qlora") set(config, "lora.quantization", "\"nf4\"");
+  return "";
+}
+
+std::string modules_into(const Json& value, ForeignConfig& config) {
+  if (!value.is_array()) return "no list";
+  set(config, "lora.target_modules", value.dump());
+  return "";
+}
+
+std::string saved_modules_into(const Json& value, ForeignConfig& config) {
+  set(config, "lora.modules_to_save", value.dump());
+  return "";
+}
+
+std::string epochs_into(const Json& value, ForeignConfig& config) {
+  if (!value.is_number()) return "no number";
+  set(config, "training.epochs", text(value.get<double>()));
+  return "";
+}
+
+std::string max_steps_into(const Json& value, ForeignConfig& config) {
+  if (value.is_number() && value < 0) return "unset there";
+  return number("training.steps")(value, config);
+}
+
+std::string rate_into(const Json& value, ForeignConfig& config) {
+  set(config, "optimizer.lr", words_of(value));
+  return "";
+}
+
+/// axolotl rounds this share down.
+std::string warmup_into(const Json& value, ForeignConfig& config) {
+  const std::string key = "lr_scheduler.warmup_steps";
+  if (!value.is_number()) return "no number: " + words_of(value);
+  if (config.steps == 0) return "give --set " + key + ", which is ratio x steps";
+  set(config, key, text(std::int64_t(std::floor(value.get<double>() * double(config.steps) + 1e-6))));
+  return "";
+}
+
+/// Times per epoch.
+Converter per_epoch(const std::string& key) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_number() || value.get<double>() <= 0) return "no number of times: " + words_of(value);
+    if (config.epochs <= 0) return "the file names no epochs: give --set " + key + ", in steps";
+    return set_share(config, key, 1 / (value.get<double>() * config.epochs));
+  };
+}
+
+std::string validation_into(const Json& value, ForeignConfig& config) {
+  if (!value.is_number()) return "no number: " + words_of(value);
+  const double share = value.get<double>();
+  if (share == 0) return "off, as here";
+  if (share < 0 || share > 0.5)
+    return "must be a share of the rows, at most 0.5: give --set data.validation_fraction, or files in data.validation";
+  set(config, "data.validation_fraction", value.dump());
+  return "";
+}
+
+std::string template_into(const Json& value, ForeignConfig& config) {
+  if (words_of(value) == "tokenizer_default") return "the model's own template applies, as here";
+  return word("data.chat_template", {{"chatml", "chatml"}, {"llama3", "llama-3"}})(value, config);
+}
+
+/// The file is not read, but its name usually says the stage.
+std::string stage_into(const Json& value, ForeignConfig& config) {
+  static const std::regex stage("zero_?([123])", std::regex::icase);
+  const std::string name = words_of(value);
+  std::smatch found;
+  if (!value.is_string() || !std::regex_search(name, found, stage))
+    return "a file of its own: the planner chooses the stage here";
+  set(config, "zero.stage", found[1].str());
+  return "the stage is taken from its name; --from translates the file itself";
+}
+
+const KeyTable& axolotl_table() {
+  const std::string trainer = "an implementation choice of axolotl's trainer; here kernels choose themselves",
+                    layout = "the planner chooses the layout; for one of your own give --set ";
+  static const KeyTable table{
+      {"base_model", text_into(&ForeignConfig::model)},
+      {"output_dir", text_into(&ForeignConfig::output_dir)},
+      {"datasets", datasets_into},
+      {"val_set_size", validation_into},
+      {"chat_template", template_into},
+      {"adapter", adapter_into},
+      {"lora_model_dir", absent("give --set lora.adapter, a folder here")},
+      {"sequence_len", number("training.seq_len")},
+      {"micro_batch_size", number("training.local_batch_size")},
+      {"eval_batch_size", absent("validation uses local_batch_size")},
+      {"gradient_accumulation_steps",
+       absent("give --global-batch: micro_batch_size x gradient_accumulation_steps x ranks")},
+      {"num_epochs", epochs_into},
+      {"max_steps", max_steps_into},
+      {"learning_rate", rate_into},
+      {"optimizer", word("optimizer.name", optimizers())},
+      {"lr_scheduler", word("lr_scheduler.type", {{"cosine", "cosine"},
+                                                  {"linear", "linear"},
+                                                  {"constant", "constant"},
+                                                  {"constant_with_warmup", "constant"}})},
+      {"warmup_steps", steps("lr_scheduler.warmup_steps")},
+      {"warmup_ratio", warmup_into},
+      {"cosine_min_lr_ratio", number("lr_scheduler.min_lr_ratio")},
+      {"weight_decay", number("optimizer.weight_decay")},
+      {"adam_beta1", betas_part(0)},
+      {"adam_beta2", betas_part(1)},
+      {"adam_epsilon", number("optimizer.eps")},
+      {"max_grad_norm", number("training.max_norm")},
+      {"bf16", precision("bf16")},
+      {"fp16", precision("fp16")},
+      {"tf32", absent("fp32 products may use it on GPUs by themselves")},
+      {"lora_r", number("lora.r")},
+      {"lora_alpha", number("lora.lora_alpha")},
+      {"lora_dropout", number("lora.lora_dropout")},
+      {"lora_target_linear", flag("lora.target_modules", "\"all-linear\"")},
+      {"lora_target_modules", modules_into},
+      {"lora_modules_to_save", saved_modules_into},
+      {"peft_use_dora", flag("lora.use_dora", "true")},
+      {"peft_use_rslora", flag("lora.use_rslora", "true")},
+      {"load_in_4bit", flag("lora.quantization", "\"nf4\"")},
+      {"load_in_8bit", flag("lora.quantization", "\"int8\"")},
+      {"gradient_checkpointing", flag("activation_checkpoint.mode", "\"full\"")},
+      {"sample_packing", flag("data.packing", "true")},
+      {"train_on_inputs", flag("data.train_on", "\"all\"", "\"assistant\"")},
+      {"seed", number("training.seed")},
+      {"save_steps", steps("checkpoint.interval")},
+      {"saves_per_epoch", per_epoch("checkpoint.interval")},
+      {"save_strategy", absent("give --set checkpoint.interval, in steps; 0 writes none")},
+      {"save_total_limit", number("checkpoint.keep")},
+      {"early_stopping_patience", number("training.patience")},
+      {"load_best_model_at_end", flag("checkpoint.keep_best", "true")},
+      {"logging_steps", steps("metrics.log_interval")},
+      {"eval_steps", steps("training.validation_interval")},
+      {"evals_per_epoch", per_epoch("training.validation_interval")},
+      {"eval_strategy", absent("give --set training.validation_interval, in steps; 0 validates never")},
+      {"resume_from_checkpoint", absent("zero_train --resume continues the newest checkpoint of the output directory")},
+      {"flash_attention", absent(trainer)},
+      {"sdp_attention", absent(trainer)},
+      {"flex_attention", absent(trainer)},
+      {"xformers_attention", absent(trainer)},
+      {"attn_implementation", absent(trainer)},
+      {"pad_to_sequence_len", absent("rows are always as long as seq_len in memory")},
+      {"model_type", absent("config.json names the family")},
+      {"tokenizer_type", absent("the tokenizer's files name its type")},
+      {"dataset_prepared_path", absent("tokens are kept in token_cache of the output directory")},
+      {"sequence_parallel_degree", absent(layout + "parallel.context")},
+      {"context_parallel_size", absent(layout + "parallel.context")},
+      {"tensor_parallel_size", absent(layout + "parallel.tensor")},
+      {"deepspeed", stage_into},
+  };
+  return table;
+}
+
+/// A configuration for another kind of training would train something else here.
+void refuse_other_training(const Json& tree, const std::string& source) {
+  for (const char* key : {"rl", "reward_model", "process_reward_model"}) {
+    const auto found = tree.find(key);
+    if (found == tree.end() || found->is_null() || *found == false || *found == "") continue;
+    throw InputError(text(source, ": ", key, ": ", words_of(*found),
+                          ": zero has no preference training (DPO, KTO, ORPO, GRPO) and no reward models; translate a "
+                          "configuration for fine-tuning"));
+  }
+}
+
+/// Validations need data and an interval, and some settings need validations.
+void drop_without_validation(ForeignConfig& config) {
+  const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
+  if (!is_set(config, interval))
+    drop(config, fraction, "val_set_size",
+         "a validation needs an interval in steps: give --set " + interval + " and --set " + fraction);
+  if (is_set(config, fraction)) return;
+  const std::string data = " with " + fraction + " or data.validation";
+  drop(config, interval, "", "there are no validation data: give --set " + interval + data);
+  drop(config, "training.patience", "early_stopping_patience", "give --set training.patience" + data);
+  drop(config, "checkpoint.keep_best", "load_best_model_at_end", "give --set checkpoint.keep_best=true" + data);
+}
+
+double number_at(const Json& tree, const char* key) {
+  const auto found = tree.find(key);
+  return found != tree.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+}  // namespace
+}  // namespace foreign
+
+ForeignConfig translate_axolotl(const std::string& words, const std::string& source) {
+  using namespace foreign;
+  const Json tree = parse_yaml(words, source);
+  if (!tree.is_object() || !(tree.contains("base_model") || tree.contains("datasets")))
+    throw InputError(source + ": has neither base_model nor datasets, so it is no configuration of axolotl");
+  refuse_other_training(tree, source);
+  ForeignConfig config;
+  config.tool = "axolotl";
+  config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps"), 0.0, 1e10));
+  config.epochs = number_at(tree, "num_epochs");
+  walk(tree, "", axolotl_table(), config, [](const std::string& path) {
+    return why_absent(path, {"axolotl", "Hugging Face"});
+  });
+  if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
+  if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one
+  drop_without_validation(config);
+  finish(config);
+  return config;
+}
+
+}  // namespace zero

@@ -1,0 +1,190 @@
+#include "zero/programs/foreign_values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/foreign_keys.h"
+
+namespace zero::foreign {
+namespace {
+
+std::string lower(std::string words) {
+  std::transform(words.begin(), words.end(), words.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return words;
+}
+
+bool is_on(const Json& value) {
+  return value.is_boolean() ? value.get<bool>() : words_of(value) == "auto" || words_of(value) == "unsloth";
+}
+
+void keep_last(ForeignConfig& config) {
+  std::vector<std::string> kept;
+  for (auto at = config.overrides.rbegin(); at != config.overrides.rend(); ++at) {
+    const std::string key = at->substr(0, at->find('=') + 1);
+    if (std::none_of(kept.begin(), kept.end(), [&](const std::string& set) { return set.starts_with(key); }))
+      kept.push_back(*at);
+  }
+  config.overrides.assign(kept.rbegin(), kept.rend());
+}
+
+bool has(const ForeignConfig& config, const std::string& setting) {
+  return std::find(config.overrides.begin(), config.overrides.end(), setting) != config.overrides.end();
+}
+
+}  // namespace
+
+std::string words_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+void set(ForeignConfig& config, const std::string& key, const std::string& toml) {
+  config.overrides.push_back(key + "=" + toml);
+}
+
+bool is_set(const ForeignConfig& config, const std::string& key) {
+  return std::any_of(config.overrides.begin(), config.overrides.end(),
+                     [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
+
+void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why) {
+  std::erase_if(config.overrides, [&](const std::string& setting) {
+    if (!setting.starts_with(prefix)) return false;
+    config.dropped.emplace_back(name.empty() ? setting.substr(0, setting.find('=')) : name, why);
+    return true;
+  });
+}
+
+std::string set_share(ForeignConfig& config, const std::string& key, double share) {
+  if (config.steps == 0)
+    return "a share of the run's steps, which follow from its epochs: give --set " + key + ", in steps";
+  // Rounded up as transformers does, but not for an error of the product.
+  const double wanted = std::ceil(share * double(config.steps) - 1e-6);
+  set(config, key, text(std::max<std::int64_t>(1, std::int64_t(wanted))));
+  return "";
+}
+
+Converter number(const std::string& key) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_number()) return "no number: " + words_of(value);
+    set(config, key, value.dump());
+    return "";
+  };
+}
+
+Converter steps(const std::string& key) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_number()) return "no number: " + words_of(value);
+    const double count = value.get<double>();
+    if (count > 0 && count < 1) return set_share(config, key, count);
+    if (!(count >= 0 && count < 1e10) || count != std::floor(count))
+      return "no whole number of steps, and no share of the run's: " + words_of(value);
+    set(config, key, text(std::int64_t(count)));
+    return "";
+  };
+}
+
+Converter flag(const std::string& key, const std::string& if_true, const std::string& if_false) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_boolean() && !is_on(value)) return "neither true nor false: " + words_of(value);
+    const std::string& toml = is_on(value) ? if_true : if_false;
+    if (toml.empty()) return "off, as here";
+    set(config, key, toml);
+    return "";
+  };
+}
+
+Converter word(const std::string& key, const std::map<std::string, std::string>& known) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    const auto found = known.find(lower(words_of(value)));
+    if (found == known.end()) return "\"" + words_of(value) + "\" has no counterpart for " + key;
+    set(config, key, toml_text(found->second));
+    return "";
+  };
+}
+
+Converter folder(const std::string& key) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_string() || !is_folder(value.get<std::string>()))
+      return words_of(value) + ": is no folder here: give --set " + key;
+    set(config, key, toml_text(value.get<std::string>()));
+    return "";
+  };
+}
+
+Converter text_into(std::string ForeignConfig::*field) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_string()) return "no word";
+    config.*field = value.get<std::string>();
+    return "";
+  };
+}
+
+Converter precision(const std::string& name) { return flag("training.precision", toml_text(name)); }
+
+Converter absent(const std::string& why) {
+  return [=](const Json&, ForeignConfig&) { return why; };
+}
+
+const std::map<std::string, std::string>& optimizers() {
+  static const std::map<std::string, std::string> names{{"adam", "adamw"},
+                                                        {"adamw", "adamw"},
+                                                        {"adamw_torch", "adamw"},
+                                                        {"adamw_hf", "adamw"},
+                                                        {"adamw_torch_fused", "adamw"},
+                                                        {"fusedadam", "adamw"},
+                                                        {"adamw_8bit", "adamw8bit"},
+                                                        {"adamw_bnb_8bit", "adamw8bit"},
+                                                        {"paged_adamw_8bit", "adamw8bit"},
+                                                        {"sgd", "sgd"},
+                                                        {"lion", "lion"},
+                                                        {"adafactor", "adafactor"},
+                                                        {"prodigy", "prodigy"},
+                                                        {"muon", "muon"},
+                                                        {"paged_adamw_32bit", "adamw"},
+                                                        {"cpuadam", "adamw"},
+                                                        {"lion_pytorch", "lion"}};
+  return names;
+}
+
+std::string why_absent(const std::string& path, const std::vector<std::string>& tools) {
+  const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
+  const std::string hint = foreign_key_hint("", name);
+  // The same word may mean something else to another tool: block_size is LitGPT's length of a row.
+  const bool is_theirs =
+      std::any_of(tools.begin(), tools.end(), [&](const std::string& tool) { return hint.find(tool) != hint.npos; });
+  return is_theirs ? hint : "nothing here corresponds to it";
+}
+
+void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,
+          const std::function<std::string(const std::string& path)>& why_unknown) {
+  for (const auto& [key, value] : tree.items()) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    const auto known = table.find(path);
+    std::string why;
+    if (value.is_null() || (value.is_string() && value.get<std::string>().empty()))
+      why = "empty";
+    else if (value == "auto" && path != "bf16")
+      why = "\"auto\": the Trainer that starts DeepSpeed fills it in";
+    else if (known != table.end())
+      why = known->second(value, config);
+    else if (value.is_object()) {
+      walk(value, path, table, config, why_unknown);
+      continue;
+    } else
+      why = why_unknown(path);
+    if (!why.empty()) config.dropped.emplace_back(path, why);
+  }
+}
+
+void finish(ForeignConfig& config) {
+  keep_last(config);
+  const bool adamw = has(config, "optimizer.name=\"adamw\"") || has(config, "optimizer.name=\"adamw8bit\"");
+  if (adamw && !is_set(config, "optimizer.betas")) set(config, "optimizer.betas", "[0.9, 0.999]");
+  const bool decays = has(config, "lr_scheduler.type=\"cosine\"") || has(config, "lr_scheduler.type=\"linear\"");
+  if (decays && !is_set(config, "lr_scheduler.min_lr_ratio")) set(config, "lr_scheduler.min_lr_ratio", "0.0");
+}
+
+}  // namespace zero::foreign

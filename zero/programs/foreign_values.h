@@ -1,0 +1,57 @@
+#pragma once
+// ForeignValues: converts the values of another tool's configuration, one by one, and walks over all of its keys.
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "zero/programs/foreign_config.h"
+
+namespace zero::foreign {
+
+using Json = nlohmann::ordered_json;
+
+/// Converts the value of one key. Returns why it has no effect; empty if it has one.
+using Converter = std::function<std::string(const Json& value, ForeignConfig& config)>;
+/// By the path of a key, such as "optimizer.params.lr".
+using KeyTable = std::map<std::string, Converter>;
+
+/// A word as it is, any other value as JSON.
+std::string words_of(const Json& value);
+
+void set(ForeignConfig& config, const std::string& key, const std::string& toml);
+bool is_set(const ForeignConfig& config, const std::string& key);
+/// Drops the settings of keys that begin with `prefix`. `name`: the file's key; empty: the key of the setting.
+void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why);
+/// Sets a number of steps that is a share of the run's. Returns why not, if the file does not name the run's steps.
+std::string set_share(ForeignConfig& config, const std::string& key, double share);
+
+Converter number(const std::string& key);
+/// A whole number of steps, or below 1 a share of the run's steps.
+Converter steps(const std::string& key);
+/// `if_false` empty: false is the default here.
+Converter flag(const std::string& key, const std::string& if_true, const std::string& if_false = "");
+/// A word in any case, by its name here.
+Converter word(const std::string& key, const std::map<std::string, std::string>& known);
+/// A folder of this machine.
+Converter folder(const std::string& key);
+Converter text_into(std::string ForeignConfig::*field);
+/// Only one of the tools' two flags is on.
+Converter precision(const std::string& name);
+Converter absent(const std::string& why);
+
+const std::map<std::string, std::string>& optimizers();
+
+/// Why a key that no table has is dropped: by the names of `tools` among the known foreign keys.
+std::string why_absent(const std::string& path, const std::vector<std::string>& tools);
+
+/// Converts every value by the table, or drops it with the reason. `why_unknown`: for a path that the table lacks.
+void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,
+          const std::function<std::string(const std::string& path)>& why_unknown);
+
+/// Ends a translation: the last setting of a key counts, as on the command line. Adds the tools' own defaults that
+/// differ from those here: the betas of AdamW, and schedules that end at a rate of 0.
+void finish(ForeignConfig& config);
+
+}  // namespace zero::foreign

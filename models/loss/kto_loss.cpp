@@ -32,7 +32,8 @@ class KtoLoss final : public SequenceLoss {
  private:
   SequenceOutcome outcome(const at::Tensor& log_probabilities, const Batch& batch) const override {
     const Undivided sums;
-    const at::Tensor &p = log_probabilities, desirable = named_tensor(batch, desirable_name);
+    const at::Tensor& p = log_probabilities;
+    const at::Tensor desirable = named_tensor(batch, desirable_name).to(p.scalar_type());
     const auto found = batch.named.find(divergence_name);
     const at::Tensor divergence = found == batch.named.end() ? at::zeros_like(desirable) : found->second;
     const at::Tensor ratio = p - named_tensor(batch, reference_name), sign = 2 * desirable - 1;

@@ -233,7 +233,7 @@ def check_ranks_that_are_not_started(place):
     code, started, said = place.run(*layout, ranks=2)
     assert code == 0, (code, started, said)
     states = [re.findall(r"^  (?:parameters|gradients|optimizer state) .*$", out, re.M) for out in (alone, started)]
-    assert states[0] == states[1] and len(states[0]) == 3, states
+    assert states[0] == states[1] and len(states[0]) == 4, states
 
 
 def check_ranks_that_begin_otherwise(place):

@@ -169,7 +169,7 @@ def check_translations(place):
         text = file.read()
     assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text
     for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model"),
-                             ("dpo.yml", "base_model: m\nrl: dpo\n", "dpo.yml: rl: dpo: zero has no preference training")]:
+                             ("grpo.yml", "base_model: m\nrl: grpo\n", "grpo.yml: rl: grpo: zero has no reward models")]:
         with open(place.path(name), "w") as file:
             file.write(bad)
         assert error in place.run("zero_config", "--from", name, *words, "--out", "never.toml", code=2).stderr

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from checks import arguments, environment, mpirun, run_checks
+from checks import arguments, environment, mpirun, read_safetensors, run_checks
 from test_checkpoints import wait_for_steps
 
 FIGURES = ("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies", "logps/chosen", "logps/rejected", "grad_norm")
@@ -147,6 +147,65 @@ def check_resumes_with_the_same_reference(place):
         assert same(), (place.metrics(), expected)
 
 
+def check_resolved_configurations_read_back(place):
+    """config.toml of a run, and what --write and the planner make of it."""
+    for method, more in (("dpo", {"loss_type": ["ipo", "sft"], "loss_weights": [1.0, 0.5]}), ("orpo", {}), ("kto", {"desirable_weight": 1.5})):
+        place.write({"method": method, **more}, **{"data.train": ["judged.jsonl" if method == "kto" else "texts.jsonl"], "checkpoint.interval": 3})
+        place.run("training.steps=3")
+        first = place.metrics()
+        shutil.move(place.path("out", "config.toml"), place.path("again.toml"))
+        shutil.copy(place.path("again.toml"), place.path("out", "config.toml"))
+        process = subprocess.run([os.path.join(place.bin, "zero_train"), "again.toml", "--set", "job.output_dir=again"], cwd=place.folder, env=environment(),
+                                 capture_output=True, text=True)
+        assert process.returncode == 0, process.stdout + process.stderr
+        assert [line["loss"] for line in place.metrics("again")] == [line["loss"] for line in first], method
+        said = place.run("training.steps=6", words=("--resume",))
+        assert "training.steps" in said and len(place.metrics()) == 6, said
+        for folder in ("out", "again"):
+            shutil.rmtree(place.path(folder))
+
+
+def check_stops_while_the_reference_is_computed(place):
+    with open(place.path("texts.jsonl")) as file:
+        lines = file.read()
+    with open(place.path("many.jsonl"), "w") as file:
+        file.write(lines * 200)
+    place.write({"method": "dpo"}, **{"data.train": ["many.jsonl"]})
+    process = place.start()
+    for line in process.stdout:
+        if "computing the log-probabilities" in line:
+            break
+    os.kill(process.pid, signal.SIGUSR1)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1 and "start the run again, without --resume" in said and "a checkpoint follows" not in said, (process.returncode, said)
+    place.run("data.train=[\"texts.jsonl\"]")
+
+
+def check_keeps_the_part_that_fits(place):
+    """Other validation data need values of their own, and no others."""
+    place.write({"method": "dpo"}, **{"data.validation": ["prompts.jsonl"], "training.validation_interval": 4, "checkpoint.interval": 4, "training.steps": 4})
+    place.run()
+    said = place.run("training.steps=8", 'data.validation=["chats.jsonl"]', words=("--resume",))
+    assert "does not fit the validation data" in said and "computing the log-probabilities of 24 rows" in said, said
+    assert len(place.metrics()) == 8
+
+
+def check_pairs_of_kto_do_not_answer_themselves(place):
+    with open(place.path("own.jsonl"), "w") as file:
+        for number in range(24):
+            pair = {"prompt": f"Verse {number * 7}", "chosen": f" is good {number}", "rejected": f" is bad {number}"}
+            file.write(json.dumps(pair) + "\n")
+    place.write({"method": "kto", "divergence": True}, **{"data.train": ["own.jsonl"], "training.global_batch_size": 5, "training.steps": 2})
+    place.run()
+    values = read_safetensors(place.path("out", "reference.safetensors"))
+    matched, mismatched = values["training"][2], values["training_mismatched"][2]
+    assert len(matched) == len(mismatched) == 48
+    assert not set(matched) & set(mismatched), (matched, mismatched)
+    with open(place.path("one.jsonl"), "w") as file:
+        file.write('{"prompt": "a", "completion": " b", "label": true}\n')
+    assert "needs at least two" in place.run('data.train=["one.jsonl"]', "job.output_dir=other", code=2)
+
+
 def check_refuses_other_examples(place):
     place.write({"method": "dpo"})
     lines = {'{"prompt": "a", "completion": "b"}': "lacks", '{"chosen": "ab", "rejected": "ab"}': "are equal", '{"chosen": 1, "rejected": "b"}': "must be a text",
@@ -160,7 +219,8 @@ def check_refuses_other_examples(place):
         said = place.run('data.train=["pairs.jsonl"]', code=2)
         assert "pairs.jsonl:1" in said and words in said, (line, said)
     for options, words in (((), "no DPO"), (("data.packing=true",), "packs single examples"), (("preference.loss_weights=[1.0, 2.0]",), "has 2 numbers"),
-                           (("preference.loss_type=sigmoidal",), "must be a list of"), (("preference.method=orpo", "preference.label_smoothing=0.1"), "method"),
+                           (("preference.loss_type=sigmoidal",), "must be a list of"), (("preference.method=orpo", "preference.label_smoothing=0.1"), "is not for preference.method"),
+                           (("preference.loss_type=ipo", "preference.label_smoothing=0.1"), "is for the terms sigmoid"),
                            (("preference.loss_type=exo_pair",), "label_smoothing above 0")):
         if not options:
             place.write({})

@@ -135,7 +135,7 @@ def check_killed(place):
 
 def check_list(place):
     code, said = place.prove("--list", "--ranks", "4")
-    assert code == 0 and len(said.splitlines()) == 27 and "context 2" in said and "pipeline 2 of 4 ranks" in said and "tensor 2 of 4 ranks" in said, said
+    assert code == 0 and len(said.splitlines()) == 29 and "context 2" in said and "pipeline 2 of 4 ranks" in said and "tensor 2 of 4 ranks" in said, said
     code, said = place.prove("--list", "--only", "6")
     assert code == 0 and [line.split()[0] for line in said.splitlines()] == ["1", "3", "6"] and "stage 3" in said.splitlines()[-1], said
     code, said = place.prove("--list", "--full", "--ranks", "4")

@@ -139,13 +139,19 @@ struct LoraSection {  // PEFT's names; the section's presence enables it
 };
 
 struct PreferenceSection {     // TRL's names; the section's presence enables it
-  std::string method = "dpo";  // dpo | orpo
+  std::string method = "dpo";  // dpo | orpo | kto
   double beta = 0.1;
   std::vector<std::string> loss_type = {"sigmoid"};  // dpo: terms (models/loss/dpo_loss.h)
   std::vector<double> loss_weights;                  // of loss_type; empty: all 1
   double label_smoothing = 0;
   double desirable_weight = 1, undesirable_weight = 1;  // kto
   bool divergence = true;                               // kto: false is apo_zero_unpaired
+  /// True if the method uses the key.
+  bool reads(const std::string& key) const {
+    if (key == "loss_type" || key == "loss_weights" || key == "label_smoothing") return method == "dpo";
+    if (key == "desirable_weight" || key == "undesirable_weight" || key == "divergence") return method == "kto";
+    return true;
+  }
   bool needs_reference() const { return method != "orpo"; }
   bool takes_pairs() const { return method != "kto"; }  // kto: judged answers
   bool operator==(const PreferenceSection&) const = default;
@@ -203,6 +209,9 @@ struct Config {
 
   /// The most tokens of a row: seq_len, or twice that if a row holds a pair.
   std::int64_t row_tokens() const { return training.seq_len * (preference && preference->takes_pairs() ? 2 : 1); }
+
+  /// True if rows hold several documents, which do not attend to each other.
+  bool has_documents() const { return data.packing || (preference && preference->takes_pairs()); }
 
   /// True if the run has validation data and uses them.
   bool validates() const {

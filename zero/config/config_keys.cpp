@@ -519,6 +519,8 @@ const std::vector<ConfigKey>& config_keys() {
   return keys;
 }
 
+bool is_optional(const std::string& section) { return section == "lora" || section == "preference"; }
+
 bool has_section(const Config& config, const std::string& section) {
   if (section == "lora") return config.lora.has_value();
   return section != "preference" || config.preference.has_value();

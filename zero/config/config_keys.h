@@ -58,6 +58,8 @@ struct GroupKey {
 };
 const std::vector<GroupKey>& group_keys();
 
+/// True for sections whose presence alone changes a run.
+bool is_optional(const std::string& section);
 /// True unless it is an optional section that the configuration lacks.
 bool has_section(const Config& config, const std::string& section);
 

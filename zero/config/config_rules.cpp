@@ -1,6 +1,7 @@
 #include "zero/config/config_rules.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -10,6 +11,7 @@
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
 #include "zero/config/batch_arithmetic.h"
+#include "zero/config/config_keys.h"
 #include "zero/config/data_files.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
@@ -149,18 +151,23 @@ void check_lora(const Config& config) {
 void check_preference(const Config& config) {
   if (!config.preference) return;
   const PreferenceSection& preference = *config.preference;
-  if (preference.method != "dpo")
-    for (const char* key : {"preference.loss_type", "preference.loss_weights", "preference.label_smoothing"})
-      if (config.is_given(key)) refuse(config, key, "is for preference.method = \"dpo\": leave it out");
-  if (preference.method != "kto")
-    for (const char* key : {"preference.desirable_weight", "preference.undesirable_weight", "preference.divergence"})
-      if (config.is_given(key)) refuse(config, key, "is for preference.method = \"kto\": leave it out");
+  for (const std::string& key : keys_of("preference"))
+    if (config.is_given("preference." + key) && !preference.reads(key))
+      refuse(config, "preference." + key,
+             text("is not for preference.method = \"", preference.method, "\": leave it out"));
   if (!preference.loss_weights.empty() && preference.loss_weights.size() != preference.loss_type.size())
     refuse(config, "preference.loss_weights",
            text("has ", preference.loss_weights.size(), " numbers for ", preference.loss_type.size(),
                 " terms of loss_type: name one for each"));
-  const bool smooths = std::ranges::find(preference.loss_type, "exo_pair") != preference.loss_type.end();
-  if (smooths && preference.label_smoothing == 0)
+  const auto has_any = [&](std::initializer_list<const char*> terms) {
+    return std::ranges::any_of(terms, [&](const char* term) {
+      return std::ranges::find(preference.loss_type, term) != preference.loss_type.end();
+    });
+  };
+  if (preference.label_smoothing > 0 && !has_any({"sigmoid", "sigmoid_norm", "robust", "exo_pair"}))
+    refuse(config, "preference.label_smoothing",
+           "is for the terms sigmoid, sigmoid_norm, robust and exo_pair of loss_type: leave it out");
+  if (preference.method == "dpo" && has_any({"exo_pair"}) && preference.label_smoothing == 0)
     refuse(config, "preference.loss_type", "\"exo_pair\" needs [preference] label_smoothing above 0, such as 0.001");
   if (config.data.packing)
     refuse(config, "data.packing", "packs single examples, and [preference] trains on answers: leave it out");
@@ -263,9 +270,9 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
            text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths,
                 " bytes: lower it, or seq_len"));
   const double mask = tokens * double(config.row_tokens());
-  if (config.data.packing && 4 * mask > most_bytes)
+  if (config.has_documents() && 4 * mask > most_bytes)
     refuse(config, "training.seq_len",
-           text("makes masks of ", 4 * mask, " bytes for packed documents: lower it, or local_batch_size"));
+           text("makes masks of ", 4 * mask, " bytes for the documents of a row: lower it, or local_batch_size"));
 }
 
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why) {

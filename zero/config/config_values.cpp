@@ -159,7 +159,7 @@ std::string resolved_toml(const Config& config) {
   Config values = config;
   std::string page, section;
   for (const ConfigKey& key : config_keys()) {
-    if (!has_section(config, key.section) || !is_read(config, key) || is_given_by_adapter(config, key)) continue;
+    if (!is_read(config, key) || is_given_by_adapter(config, key)) continue;
     if (key.section != section) {
       if (section == "optimizer") page += groups_toml(config.optimizer);
       page += (section.empty() ? "[" : "\n[") + key.section + "]\n";

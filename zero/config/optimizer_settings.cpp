@@ -53,6 +53,8 @@ void check_master_dtype(const Config& config) {
 }  // namespace
 
 bool is_read(const Config& config, const ConfigKey& key) {
+  if (!has_section(config, key.section)) return false;
+  if (key.section == "preference") return config.preference->reads(key.name);
   return key.section != "optimizer" || knows(optimizer_row(config.optimizer.name), key.name);
 }
 

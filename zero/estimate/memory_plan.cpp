@@ -122,7 +122,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   }
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.row_tokens();
-  work.activations.packed = config.data.packing;
+  work.activations.packed = config.has_documents();
   for (const std::string& file : config.data.train)
     if (data_kind(file) == "jsonl") work.activations.masked_targets = true;
   return work;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/optimizer_settings.h"
 
 namespace zero {
 namespace {
@@ -34,10 +35,11 @@ std::string commented_toml(const Config& config, const std::vector<std::string>&
   std::string file, section;
   for (const std::string& line : head) file += comment(line);
   for (const ConfigKey& key : config_keys()) {
-    if (!has_section(config, key.section)) continue;
+    if (!is_read(config, key)) continue;
     const std::optional<Value> value = read_field(key.field(own));
     if (!value) continue;
-    const bool named = std::find(also.begin(), also.end(), key.full_name()) != also.end();
+    const bool named = std::find(also.begin(), also.end(), key.full_name()) != also.end() ||
+                       (key.section != section && is_optional(key.section));  // its presence says something
     const std::optional<Value> before = read_field(key.field(usual));
     if (!named && !key.required && value == before) continue;
     if (key.section != section) file += "\n[" + key.section + "]\n";

@@ -2,6 +2,8 @@
 #include <cctype>
 #include <cmath>
 #include <regex>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -110,6 +112,27 @@ std::string template_into(const Json& value, ForeignConfig& config) {
   return word("data.chat_template", {{"chatml", "chatml"}, {"llama3", "llama-3"}})(value, config);
 }
 
+const std::set<std::string>& preference_methods() {
+  static const std::set<std::string> names{"dpo", "ipo", "orpo", "kto"};
+  return names;
+}
+
+std::string preference_into(const Json& value, ForeignConfig& config) {
+  const std::string method = words_of(value);
+  if (!preference_methods().contains(method)) return "off, as here";
+  set(config, "preference.method", method == "ipo" ? "\"dpo\"" : '"' + method + '"');
+  if (method == "ipo") set(config, "preference.loss_type", "[\"ipo\"]");
+  return "";
+}
+
+/// The weight of TRL's "sft" term.
+std::string likelihood_into(const Json& value, ForeignConfig& config) {
+  if (!value.is_number()) return "no number: " + words_of(value);
+  set(config, "preference.loss_type", "[\"sigmoid\", \"sft\"]");
+  set(config, "preference.loss_weights", "[1.0, " + value.dump() + "]");
+  return "";
+}
+
 /// The file is not read, but its name usually says the stage.
 std::string stage_into(const Json& value, ForeignConfig& config) {
   static const std::regex stage("zero_?([123])", std::regex::icase);
@@ -130,6 +153,14 @@ const KeyTable& axolotl_table() {
       {"datasets", datasets_into},
       {"val_set_size", validation_into},
       {"chat_template", template_into},
+      {"rl", preference_into},
+      {"rl_beta", number("preference.beta")},
+      {"dpo_beta", number("preference.beta")},
+      {"orpo_alpha", number("preference.beta")},
+      {"rpo_alpha", likelihood_into},
+      {"dpo_label_smoothing", number("preference.label_smoothing")},
+      {"kto_desirable_weight", number("preference.desirable_weight")},
+      {"kto_undesirable_weight", number("preference.undesirable_weight")},
       {"adapter", adapter_into},
       {"lora_model_dir", absent("give --set lora.adapter, a folder here")},
       {"sequence_len", number("training.seq_len")},
@@ -203,9 +234,10 @@ void refuse_other_training(const Json& tree, const std::string& source) {
   for (const char* key : {"rl", "reward_model", "process_reward_model"}) {
     const auto found = tree.find(key);
     if (found == tree.end() || found->is_null() || *found == false || *found == "") continue;
+    if (std::string_view(key) == "rl" && preference_methods().contains(words_of(*found))) continue;
     throw InputError(text(source, ": ", key, ": ", words_of(*found),
-                          ": zero has no preference training (DPO, KTO, ORPO, GRPO) and no reward models; translate a "
-                          "configuration for fine-tuning"));
+                          ": zero has no reward models, and of preference training DPO, IPO, ORPO and KTO; translate "
+                          "such a configuration, or one for fine-tuning"));
   }
 }
 
@@ -244,6 +276,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
     return why_absent(path, {"axolotl", "Hugging Face"});
   });
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
+  if (!is_set(config, "preference.method")) drop(config, "preference.", "", "there is no rl");
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one
   drop_without_validation(config);
   finish(config);

@@ -207,6 +207,17 @@ class Layouts {
     add_sliced("tensor 2", 1, 1);
     if (few_ == 2 && limits_.ranks >= 4) add_sliced("tensor 2 of 4 ranks", 2, 3);
     if (few_ > 0) add_sliced("resumed with tensor 2", 1, 1).begins_as = fp32 + "stage 3";
+    if (limits_.ranks < 4) return;
+    if (why_not_swapped(model, 2, 2).empty()) {
+      Layout& both = add_sliced("tensor 2, context 2", 1, 1);
+      both.context = 2;
+      both.ranks = 4;
+    }
+    if (model.num_hidden_layers < 2) return;
+    Layout& both = add_pipeline(fp32 + "tensor 2, pipeline 2", 1, 1);
+    both.precision = "fp32";
+    both.tensor = 2;
+    both.ranks = 4;
   }
 
   void resumed() {

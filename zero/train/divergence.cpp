@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "models/decoder/decoder.h"
 #include "models/loss/dpo_loss.h"
 #include "models/loss/sequence_loss.h"
@@ -23,14 +21,15 @@ double divergence_of(Engine& engine, const MismatchedBatches& batches) {
   const at::Tensor ratios = at::zeros({batches.rows}, at::kFloat);
   const bool counts = engine.mesh().index(axes::rows.others()) == 0;
   for (std::int64_t m = 0; m < batches.micro_batches; ++m) {
-    if (m > 0 && batches.between) batches.between();
+    if (m > 0 && batches.goes_on && !batches.goes_on()) break;
     const Batch batch = batches.batch(m);
     const at::Tensor p = log_probabilities_of(engine, batch, 1);
     if (!counts || p.size(0) == 0) continue;
     ratios.narrow(0, batches.first_row(m), p.size(0)).copy_((p - named_tensor(batch, reference_name)).select(1, 0));
   }
   engine.host().all_reduce(ratios, {}, {Phase::other});
-  return std::max(0.0, ratios.to(at::kDouble).mean().item<double>());
+  const double mean = ratios.to(at::kDouble).mean().item<double>();
+  return mean < 0 ? 0 : mean;
 }
 
 }  // namespace zero

@@ -14,10 +14,11 @@ struct MismatchedBatches {
   std::int64_t rows = 0, micro_batches = 0;                         // rows over all ranks
   std::function<Batch(std::int64_t micro_batch)> batch;             // on the host
   std::function<std::int64_t(std::int64_t micro_batch)> first_row;  // the batch's first row among `rows`
-  std::function<void()> between = {};                               // called between two batches; may be empty
+  std::function<bool()> goes_on = {};  // called between two batches, and ends the pass by false; may be empty
 };
 
-/// The divergence under the engine's weights. Every layout of ranks sums the rows in the same order. Collective.
+/// The divergence under the engine's weights; NaN if a log p is not finite. Every layout of ranks sums the rows in the
+/// same order. Collective.
 double divergence_of(Engine& engine, const MismatchedBatches& batches);
 
 /// log p [B, sequences of a row] of a batch on the host. Collective.

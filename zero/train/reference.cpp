@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -50,7 +51,11 @@ bool any_stops(Engine& engine, const StopSignal& stop) {
 Reference::Reference(TrainingData& data, const Config& config, std::string run)
     : data_(data), path_(config.job.output_dir + "/" + reference_file), run_(std::move(run)) {}
 
-std::string Reference::read_file() {
+bool Reference::is_complete() const {
+  return std::ranges::all_of(data_.references, [](const ReferencePart& part) { return part.rows->has_values(); });
+}
+
+std::string Reference::read_part(const ReferencePart& part) const {
   if (!is_there(path_)) return "is missing";
   const SafetensorsFile file(path_);
   const auto stored = [&](const std::string& key) {
@@ -58,55 +63,50 @@ std::string Reference::read_file() {
     return found == file.metadata().end() ? "" : found->second;
   };
   if (stored("run") != run_) return "is of another run";
-  for (const auto& part : data_.references) {
-    const StoredTensor* tensor = file.find(part.name);
-    const std::int64_t count = part.rows->size() * part.rows->sequences_of_a_row();
-    if (!tensor || tensor->shape != std::vector{part.rows->size(), part.rows->sequences_of_a_row()})
-      return "has no values for the " + part.name + " data";
-    std::vector<float> values(static_cast<std::size_t>(count));
-    file.read(part.name, 0, count, as_tensor(values));
-    if (stored(part.name) != mark_of(*part.rows, values))
-      return "does not fit the " + part.name + " data, or is damaged";
-    part.rows->fill(std::move(values));
-  }
+  const StoredTensor* tensor = file.find(part.name);
+  if (!tensor || tensor->shape != std::vector{part.rows->size(), part.rows->sequences_of_a_row()})
+    return "has no values for the " + part.name + " data";
+  std::vector<float> values(static_cast<std::size_t>(tensor->numel()));
+  file.read(part.name, 0, tensor->numel(), as_tensor(values));
+  if (stored(part.name) != mark_of(*part.rows, values)) return "does not fit the " + part.name + " data, or is damaged";
+  part.rows->fill(std::move(values));
   return "";
 }
 
-bool Reference::read(Communicator& control) {
-  std::string reason;
-  all_or_none(control, [&] {
-    if (control.rank() != 0) return;
-    try {
-      reason = read_file();
-    } catch (const Error& error) {
-      reason = text("cannot be read: ", error.what());
+void Reference::read(Communicator& control) {
+  for (const ReferencePart& part : data_.references) {
+    std::string reason;
+    on_first(control, [&] {
+      try {
+        reason = read_part(part);
+      } catch (const Error& error) {
+        reason = text("cannot be read: ", error.what());
+      }
+    });
+    if (!broadcast_text(control, reason, 0, tag).empty()) {
+      if (control.rank() == 0)
+        log_warning(path_, " ", reason, ": the reference's log-probabilities of the ", part.name,
+                    " data are computed again, by the model at the run's start");
+      continue;
     }
-  });
-  reason = broadcast_text(control, reason, 0, tag);
-  if (!reason.empty()) {
-    if (control.rank() == 0)
-      log_warning(path_, " ", reason,
-                  ": the reference's log-probabilities are computed again, by the model at the run's start");
-    return false;
-  }
-  for (const auto& part : data_.references) {
     const std::int64_t count = part.rows->size() * part.rows->sequences_of_a_row();
-    const at::Tensor values =
-        control.rank() == 0 ? as_tensor(part.rows->values()).clone() : at::empty({count}, at::kFloat);
+    const bool has = control.rank() == 0;
+    const at::Tensor values = has ? as_tensor(part.rows->values()).clone() : at::empty({count}, at::kFloat);
     control.broadcast(values, 0, tag);
-    if (control.rank() != 0) part.rows->fill(as_vector(values));
+    if (!has) part.rows->fill(as_vector(values));
   }
-  return true;
 }
 
-bool Reference::compute(Engine& engine, const StopSignal& stop) {
+bool Reference::compute(Engine& engine, StopSignal& stop) {
+  stop.answer_with(StopAnswer::nothing_follows);
   const auto begin = std::chrono::steady_clock::now();
   const bool speaks = engine.host().rank() == 0, counts = engine.mesh().index(axes::rows.others()) == 0;
   std::int64_t all = 0;
-  for (const auto& part : data_.references) all += part.rows->size();
+  for (const ReferencePart& part : data_.references) all += part.rows->has_values() ? 0 : part.rows->size();
   if (speaks)
     log_info("reference: computing the log-probabilities of ", all, " rows under the model at the run's start");
-  for (const auto& part : data_.references) {
+  for (const ReferencePart& part : data_.references) {
+    if (part.rows->has_values()) continue;
     const std::int64_t sequences = part.rows->sequences_of_a_row();
     const at::Tensor values = at::zeros({part.rows->size(), sequences}, at::kFloat);
     for (std::int64_t m = 0; m < part.loader->micro_batches(); ++m) {
@@ -125,6 +125,7 @@ bool Reference::compute(Engine& engine, const StopSignal& stop) {
     part.rows->fill(as_vector(values));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  stop.answer_with(StopAnswer::checkpoint_follows);
   if (speaks) log_info("reference: done in ", std::int64_t(seconds.count() + 0.5), " s");
   return true;
 }

@@ -16,19 +16,20 @@ class Reference {
   /// `run`: the run's id, on rank 0. The data must outlive the object.
   Reference(TrainingData& data, const Config& config, std::string run);
 
-  /// True if the rows of this run have a reference.
-  bool is_needed() const { return !data_.references.empty(); }
+  /// True if no row lacks its values.
+  bool is_complete() const;
 
-  /// Reads the values from the file of an earlier start of this run. Returns false if there are none for these rows;
-  /// rank 0 logs why. Collective.
-  bool read(Communicator& control);
-  /// Computes the values by the engine's weights. Returns false if a signal stopped the run. Collective.
-  bool compute(Engine& engine, const StopSignal& stop);
-  /// Writes the file on rank 0. If that fails, logs a warning: a resumption then computes the values again.
+  /// Reads the values that an earlier start of this run has written, as far as they fit the rows; rank 0 logs which do
+  /// not. Collective.
+  void read(Communicator& control);
+  /// Computes the missing values by the engine's weights. Returns false if a signal stopped it. Collective.
+  bool compute(Engine& engine, StopSignal& stop);
+  /// Writes the file on rank 0. If that fails, logs a warning: a resumption then computes the values again. Collective.
   void write(Communicator& control) const;
 
  private:
-  std::string read_file();  // returns why there are none; empty: all are read
+  /// Reads one part. Returns why that is impossible; empty on success.
+  std::string read_part(const ReferencePart& part) const;
 
   TrainingData& data_;
   std::string path_, run_;

@@ -157,7 +157,7 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
   }
   for (const ConfigKey& key : config_keys()) {
     if (is_free(key) || marked_keys.contains(key.full_name())) continue;
-    if ((key.section == "lora" && !config.lora) || !is_read(config, key)) continue;
+    if (!is_read(config, key)) continue;
     settings.emplace_back(key.full_name(), text_of(key, copy));
   }
   if (const std::string groups = groups_toml(config.optimizer); !groups.empty())

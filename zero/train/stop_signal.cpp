@@ -16,13 +16,15 @@ constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
 constexpr unsigned seconds_to_live = 2;
 constexpr char checkpoint_follows[] =
     "\nasked to stop: a checkpoint follows the current step or part of a validation; a second signal ends the run at once\n";
+constexpr char nothing_follows[] =
+    "\nasked to stop: the run ends before its next step; a second signal ends it at once\n";
 constexpr char result_follows[] =
     "\nasked to stop: the run is over and its result is being written; a second signal ends it at once, and what is not written is lost\n";
 
 // A signal handler cannot access an object.
 volatile std::sig_atomic_t noted = 0;
 volatile std::sig_atomic_t answers = 0;
-volatile std::sig_atomic_t training = 1;
+volatile std::sig_atomic_t kind_of_answer = 0;  // a StopAnswer
 volatile std::int64_t noted_at = 0;
 
 std::int64_t milliseconds_now() {
@@ -33,9 +35,11 @@ std::int64_t milliseconds_now() {
 
 void answer(int = 0) {
   const int former = errno;
-  const ssize_t told = !answers   ? 0
-                       : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
-                                  : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
+  const auto say = [](const auto& words) { return write(STDERR_FILENO, words, sizeof words - 1); };
+  ssize_t told = 0;
+  if (answers && kind_of_answer == int(StopAnswer::checkpoint_follows)) told = say(checkpoint_follows);
+  if (answers && kind_of_answer == int(StopAnswer::nothing_follows)) told = say(nothing_follows);
+  if (answers && kind_of_answer == int(StopAnswer::result_follows)) told = say(result_follows);
   if (told < 0) answers = 0;
   errno = former;
 }
@@ -74,7 +78,7 @@ bool listens_to(int signal) {
 StopSignal::StopSignal(bool speaks) {
   noted = 0;
   answers = speaks;
-  training = 1;
+  kind_of_answer = int(StopAnswer::checkpoint_follows);
   std::signal(SIGPIPE, SIG_IGN);  // the process that reads the log may end before the run does
   handle(SIGALRM, answer);
   for (const int signal : signals)
@@ -87,7 +91,7 @@ StopSignal::~StopSignal() {
   for (const int signal : {SIGINT, SIGHUP, SIGUSR1}) std::signal(signal, SIG_IGN);
 }
 
-void StopSignal::training_is_over() { training = 0; }
+void StopSignal::answer_with(StopAnswer answer) { kind_of_answer = int(answer); }
 
 bool StopSignal::requested() const { return noted != 0; }
 

@@ -2,8 +2,13 @@
 // StopSignal: turns SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 into a request to stop with a
 // checkpoint. The run stops after the current step, or within its validation. mpirun forwards only SIGUSR1 to its
 // ranks.
+#include <cstdint>
 
 namespace zero {
+
+/// The consequence of a request to stop: a checkpoint, which is the default; nothing, before a run's first step; or the
+/// run's result.
+enum class StopAnswer : std::uint8_t { checkpoint_follows, nothing_follows, result_follows };
 
 /// While the object lives, the first of these signals is recorded, and a later one ends the process as usual. Signals
 /// within a second of the first count as the same request, because the scheduler's and mpirun's signals may both
@@ -24,8 +29,8 @@ class StopSignal {
   /// Returns true if this rank has received a signal.
   bool requested() const;
 
-  /// From now on, the answer says that the result is being written.
-  void training_is_over();
+  /// Chooses the answer to a signal from now on.
+  void answer_with(StopAnswer answer);
 };
 
 }  // namespace zero

@@ -86,6 +86,13 @@ std::string prepare(const RunPlan& plan) {
   return line;
 }
 
+/// Chooses the library for matrix products. Its trial is not booked as memory of the run.
+std::string choose_matmul() {
+  MemoryTracker trial;
+  const TrackerScope not_booked(trial);
+  return choose_fast_matmul();
+}
+
 /// Throws InputError if the run has fewer steps than its checkpoint has done.
 void check_length(const RunPlan& plan, std::int64_t done, std::int64_t steps) {
   if (done <= steps) return;
@@ -180,7 +187,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   // Checked once more, now that the steps are known and texts are cached.
   all_or_none(job.control(), [&] { require_disk(job, asked(), estimate.plan, steps); });
 
-  const std::string matmul = choose_fast_matmul();
+  const std::string matmul = choose_matmul();
   if (job.rank() == 0) {
     std::cout << estimate.table << std::flush;  // no user errors are reported after it
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
@@ -199,12 +206,19 @@ int train_run(Job& job, const TrainArguments& arguments) {
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
   if (Pipeline* pipeline = engine.pipeline()) log_info("pipeline: ", pipeline->describe(plan.batch.accumulation));
   Reference reference(data, plan.config, description.id);
-  const bool has_reference = !reference.is_needed() || (done && reference.read(job.control()));
+  check_sharing(job, plan.config.checkpoint, output, *calls);
+  if (done) reference.read(job.control());
+  const bool has_reference = reference.is_complete();
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done && has_reference); });
-  if (!has_reference && !reference.compute(engine, stop)) return static_cast<int>(ExitCode::stopped);
+  if (!has_reference && !reference.compute(engine, stop)) {
+    if (done) return static_cast<int>(ExitCode::stopped);
+    all_or_none(job.control(), [] {
+      throw Error(
+          "stopped while the reference was computed, before the first step: start the run again, without --resume");
+    });
+  }
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());
-  check_sharing(job, plan.config.checkpoint, output, *calls);
   // Files of a former run are removed only now, after everything that could prevent this run's first step was checked.
   RunRecords records = open_records(job, plan, arguments, description.id, position, steps, calls);
   if (!has_reference) reference.write(job.control());
@@ -231,7 +245,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
       if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // otherwise the settings differ
     }
     if (training->run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
-    stop.training_is_over();
+    stop.answer_with(StopAnswer::result_follows);
     const std::string saved = save_result(engine, run, plan.config, checkpoints, training->position());
     if (records.progress) records.progress->close(peak_resident_bytes());
     if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);

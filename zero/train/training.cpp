@@ -28,7 +28,6 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
   };
   auto saving = std::make_unique<CheckpointSaving>(CheckpointSaving::Parts{
       config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
-  if (parts.data.mismatched) list(std::make_unique<StepDivergence>(engine, batches_, *parts.data.mismatched));
   for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
   list(std::make_unique<StepParts>(config, loop_, engine, parts.data.training->micro_batches()));
   list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
@@ -47,6 +46,8 @@ Training::Training(const Config& config, std::int64_t steps, Engine& engine, con
       NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
   list(std::make_unique<StopsOnRequest>(
       StopsOnRequest::Parts{config, loop_, saves, states_, parts.clock, parts.stop, engine.host().rank() == 0}));
+  // After NonfiniteSteps, which passes steps over.
+  if (parts.data.mismatched) list(std::make_unique<StepDivergence>(engine, batches_, *parts.data.mismatched));
   // Add new outputs of a run here.
   list(std::make_unique<FirstStepDump>(config.metrics.dump_first_step, engine, batches_));
 }

@@ -40,7 +40,7 @@ TEST(PreferencePair, ThePromptIsWhatBothTextsBeginWith) {
     return pair.chosen.prompt + "|" + pair.chosen.text + "|" + pair.rejected.text;
   };
   EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: no"), "Q: hi A:| yes| no");
-  EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: yesterday"), "Q: hi A: yes||terday");
+  EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: yesterday"), "Q: hi A: ye|s|sterday");
   EXPECT_EQ(divided("Q é", "Q è"), "Q| é| è") << "a character is not divided";
   EXPECT_THAT(refusal_of(R"({"chosen": "a", "rejected": "b"})"), HasSubstr("name it as \"prompt\""));
 }
@@ -144,7 +144,8 @@ struct Made {
     data.cache_folder = folder.path("cache");
     data.tokenizer = &tokenizer();
     data.conversations = {model, ""};
-    data.pairs = targets;
+    data.use = ExampleUse::pair;
+    data.targets = targets;
     std::shared_ptr<const RowSource> rows;
     SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
     return rows;
@@ -162,7 +163,8 @@ TEST(PairRows, ARowIsAPair) {
     EXPECT_EQ(row.documents.back(), 1);
     std::int64_t trained = 0, first = 0;
     for (std::size_t t = 0; t < row.ids.size(); ++t) {
-      if (t > 0) EXPECT_EQ(row.positions[t], row.documents[t] == row.documents[t - 1] ? row.positions[t - 1] + 1 : 0);
+      const bool goes_on = t > 0 && row.documents[t] == row.documents[t - 1];
+      EXPECT_EQ(row.positions[t], goes_on ? row.positions[t - 1] + 1 : 0);
       if (row.targets[t] == ignored_target) continue;
       ++trained;
       first += row.documents[t] == 0;
@@ -183,13 +185,70 @@ TEST(PairRows, MayTrainTheChosenPrompt) {
     std::int64_t trained = 0, first = 0;
     for (std::size_t t = 0; t < row.ids.size(); ++t) {
       EXPECT_EQ(row.named_of_tokens.at(answers_name)[t], plain.targets[t] == ignored_target ? 0 : 1);
-      if (row.documents[t] == 0) EXPECT_NE(row.targets[t], ignored_target);
+      EXPECT_TRUE(row.documents[t] == 1 || row.targets[t] != ignored_target);
       trained += row.targets[t] != ignored_target;
       first += row.documents[t] == 0;
     }
     EXPECT_EQ(prompts->trained_tokens(i), trained);
     EXPECT_EQ(prompts->first_trained(i), first);
   }
+}
+
+TEST(PreferencePair, JudgedAnswersAreSingleOrOfPairs) {
+  const auto judged = [](const std::string& line) {
+    std::string words;
+    for (const JudgedAnswer& answer : parse_judged(line, "x:1"))
+      words += answer.example.prompt + "|" + answer.example.text + words_of(answer.example) +
+               (answer.is_desirable ? "+" : "-");
+    return words;
+  };
+  EXPECT_EQ(judged(R"({"prompt": "a", "completion": " b", "label": true})"), "a| b+");
+  EXPECT_EQ(judged(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), "a|b+a|c-");
+  EXPECT_EQ(
+      judged(
+          R"({"prompt": [{"role": "user", "content": "q"}], "completion": [{"role": "assistant", "content": "g"}], "label": false})"),
+      "|u:q a:g -");
+  for (const char* line : {R"({"prompt": "a", "completion": "b"})", R"({"prompt": "a", "completion": "b", "label": 1})",
+                           R"({"prompt": "a", "completion": [{"role": "user", "content": "q"}], "label": true})",
+                           R"({"completion": "b", "label": true})"})
+    EXPECT_THAT(message_of<InputError>([&] { parse_judged(line, "p.jsonl:3"); }), HasSubstr("p.jsonl:3")) << line;
+}
+
+TEST(JudgedRows, MismatchedOnesTakeTheAnswerBefore) {
+  TemporaryFolder folder;
+  std::string lines;
+  for (const char* answer : {"one", "two and more", "three", "four"})
+    lines += std::string(R"({"prompt": ")") + answer + R"( Hello", "completion": ")" + answer + R"(", "label": )" +
+             (answer[0] == 'o' ? "true" : "false") + "}\n";
+  DataOptions data;
+  data.files = {folder.write("p.jsonl", lines)};
+  data.seq_len = 64;
+  data.vocab_size = 32000;
+  data.cache_folder = folder.path("cache");
+  data.tokenizer = &tokenizer();
+  data.conversations = {model, ""};
+  data.use = ExampleUse::judged;
+  std::shared_ptr<const RowSource> rows;
+  SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
+  const auto answer = [](const Row& row) {
+    std::vector<std::int64_t> ids;
+    for (const std::int64_t id : row.targets)
+      if (id != ignored_target) ids.push_back(id);
+    return ids;
+  };
+  EXPECT_THAT(rows->row(0).named.at("desirable"), ElementsAre(1));
+  EXPECT_THAT(rows->row(1).named.at("desirable"), ElementsAre(0));
+  const auto& judged = dynamic_cast<const JudgedRows&>(*rows);
+  for (const auto& [source, others] :
+       {std::pair(judged.mismatched(4), std::array{3, 0, 1, 2}),
+        std::pair(judged.mismatched(2), std::array{1, 0, 3, 2}),
+        std::pair(judged.mismatched(3), std::array{3, 0, 1, 2})})  // the last row alone joins the ring
+    for (std::int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(answer(source->row(i)), answer(rows->row(others[std::size_t(i)]))) << i;
+      EXPECT_EQ(source->row(i).ids[1], rows->row(i).ids[1]) << "the prompt is its own";
+      EXPECT_EQ(source->length(i), std::ssize(source->row(i).ids));
+      EXPECT_EQ(source->trained_tokens(i), std::ssize(answer(source->row(i))));
+    }
 }
 
 TEST(ReferenceRows, AddTheirValues) {

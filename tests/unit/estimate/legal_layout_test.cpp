@@ -47,7 +47,7 @@ TEST(LegalLayout, ThePageIsMadeByIt) {
 Config config_with(const std::vector<std::string>& settings, Contradictions contradictions) {
   return parse_config(
       "[job]\noutput_dir = \"out\"\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 10\nseq_len = 64\n"
-      "[model]\npreset = \"llama-tiny\"\nnum_attention_heads = 6\nnum_key_value_heads = 6\nnum_hidden_layers = 6\n",
+      "[model]\npreset = \"llama-tiny\"\nhidden_size = 96\nnum_attention_heads = 6\nnum_key_value_heads = 6\nnum_hidden_layers = 6\n",
       "c.toml", settings, contradictions);
 }
 

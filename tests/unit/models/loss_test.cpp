@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/loss/cross_entropy_loss.h"
 #include "models/loss/dpo_loss.h"
+#include "models/loss/kto_loss.h"
 #include "models/loss/orpo_loss.h"
 #include "models/loss/sequence_loss.h"
 #include "models/loss_terms.h"
@@ -274,6 +275,33 @@ TEST(OrpoLoss, StaysFiniteForACertainAnswer) {
   bench.batch.named[answers_name] = at::ones({rows, length});
   bench.batch.named[token_share_name] = at::ones({rows, 1});
   EXPECT_TRUE(std::isfinite(by_chunks(bench, *orpo_loss(0.2), 1).loss.item<double>()));
+}
+
+TEST(KtoLoss, IsItsFormula) {
+  Bench bench;
+  bench.batch.named[reference_name] = random({rows, 1}, 7, at::kFloat);
+  bench.batch.named[desirable_name] = at::tensor({1.0f, 0.0f, 1.0f, 0.0f}).unsqueeze(1);
+  for (const double divergence : {0.0, 0.7}) {
+    if (divergence > 0) bench.batch.named[divergence_name] = at::full({rows, 1}, divergence);
+    const auto loss = kto_loss({.beta = 0.3, .desirable_weight = 2, .undesirable_weight = 0.5});
+    expect_equal(
+        bench, *loss,
+        [&](const at::Tensor& tokens_p) {
+          const at::Tensor r = tokens_p.sum(1, true) - bench.batch.named[reference_name],
+                           d = bench.batch.named[desirable_name];
+          return (d * 2 * (1 - at::sigmoid(0.3 * (r - divergence))) +
+                  (1 - d) * 0.5 * (1 - at::sigmoid(0.3 * (divergence - r))))
+              .sum();
+        },
+        1e-7);
+    LossMeans means;
+    for (const auto& [name, sum] : by_chunks(bench, *loss, 1).figures) means[name] = sum.item<double>() / rows;
+    const double rejected = means.at("rewards/rejected") * 2;
+    loss->conclude(means);
+    EXPECT_NEAR(means.at("rewards/rejected"), rejected, 1e-12) << "half of the answers";
+    EXPECT_NEAR(means.at("kl"), divergence, 1e-6);
+    EXPECT_EQ(means.at("desirable"), 0.5);
+  }
 }
 
 TEST(PairLosses, ReportFiguresUnderTrlsNames) {

@@ -14,6 +14,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
@@ -251,7 +252,7 @@ deepspeed: deepspeed_configs/zero3_bf16.json
   EXPECT_THAT(config.dropped, Contains(Pair("deepspeed", HasSubstr("its name"))));
 }
 
-TEST(AxolotlFile, PreferencesAreRefused) {
+TEST(AxolotlFile, PreferencesAreTaken) {
   const std::string dpo = R"(
 base_model: meta-llama/Llama-3.2-1B-Instruct
 rl: dpo
@@ -267,8 +268,15 @@ sequence_len: 2048
 num_epochs: 1
 learning_rate: 5e-6
 )";
-  EXPECT_THAT(message_of<InputError>([&] { translate_axolotl(dpo, "dpo.yml"); }),
-              AllOf(HasSubstr("dpo.yml: rl: dpo"), HasSubstr("no preference training")));
+  const ForeignConfig config = translate_axolotl(dpo, "dpo.yml");
+  EXPECT_THAT(config.overrides,
+              IsSupersetOf({"preference.method=\"dpo\"", "preference.beta=0.1", "training.seq_len=2048"}));
+  EXPECT_THAT(translate_axolotl("base_model: m\nrl: ipo\n", "a.yml").overrides,
+              IsSupersetOf({"preference.method=\"dpo\"", "preference.loss_type=[\"ipo\"]"}));
+  EXPECT_THAT(translate_axolotl("base_model: m\nrl: dpo\nrpo_alpha: 0.5\n", "a.yml").overrides,
+              Contains("preference.loss_weights=[1.0, 0.5]"));
+  EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nrl: grpo\n", "g.yml"); }),
+              HasSubstr("g.yml: rl: grpo"));
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nreward_model: true\n", "r.yml"); }),
               HasSubstr("r.yml: reward_model: true"));
   const ForeignConfig none = translate_axolotl("base_model: m\nrl:\nreward_model: false\n", "a.yml");

@@ -206,7 +206,7 @@ void Pipeline::share(Result& result) {
   for (const std::string& name : all) {
     const auto own = std::ranges::find(result.figures, name, &LossFigures::value_type::first);
     const at::Tensor sum =
-        own == result.figures.end() ? at::zeros({1}, at::kDouble) : own->second.to(at::kDouble).view({1});
+        own == result.figures.end() ? at::zeros({1}, result.losses.options()) : own->second.to(at::kDouble).view({1});
     figures.emplace_back(name, sum.clone());
     stages_.all_reduce(figures.back().second, {at::kDouble, false}, {Phase::other});
     figures.back().second = figures.back().second.squeeze(0);
@@ -216,7 +216,7 @@ void Pipeline::share(Result& result) {
 
 at::Tensor Pipeline::evaluate(const ForwardContext& context, const ChainPass::Head& head, LossFigures* figures) {
   at::Tensor result;
-  Result shared{at::zeros({1}, at::kDouble), {}};
+  Result shared{at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(activations_.device())), {}};
   for (const auto& [r, run] : own_) {
     at::Tensor x;
     if (!run.is_first()) {

@@ -19,19 +19,25 @@ namespace {
 constexpr const char *example_rule = "kept examples, version 7", *pair_rule = "kept pairs, version 1",
                      *judged_rule = "kept judged answers, version 1";
 
+constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
+
 const char* rule_of(ExampleUse use) {
   return use == ExampleUse::single ? example_rule : use == ExampleUse::pair ? pair_rule : judged_rule;
 }
 
 void add_example(EncodedExamples& kept, ExampleUse use, const ConversationEncoder& encoder, std::string_view json,
                  const std::string& place) {
-  if (use == ExampleUse::single) return kept.add(encoder.encode(parse_example(json, place)));
   if (use == ExampleUse::pair) return kept.add(encode_pair(encoder, parse_pair(json, place)));
-  for (const JudgedAnswer& answer : parse_judged(json, place))
-    kept.add(encode_judged(encoder, answer.example), answer.is_desirable);
+  if (use == ExampleUse::single) {
+    kept.add(encoder.encode(parse_example(json, place)));
+    return;
+  }
+  std::uint32_t paired = 0;
+  for (const JudgedAnswer& answer : parse_judged(json, place)) {
+    const std::uint32_t marks = paired | (answer.is_desirable ? EncodedExamples::desirable_bit : 0);
+    paired = kept.add(encode_judged(encoder, answer.example), marks) ? EncodedExamples::paired_bit : 0;
+  }
 }
-
-constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 
 }  // namespace
 
@@ -41,18 +47,19 @@ void EncodedExamples::check_ids(const EncodedExample& example) const {
       throw InputError(text(example.place, ": id ", id, " is beyond the model's vocabulary of ", options_.vocab_size));
 }
 
-void EncodedExamples::keep(const EncodedExample& sequence, bool is_desirable) {
+void EncodedExamples::keep(const EncodedExample& sequence, std::uint32_t marks) {
   for (std::size_t i = 0; i < sequence.ids.size(); ++i)
     tokens_.push_back(static_cast<std::uint32_t>(sequence.ids[i]) | (sequence.trained[i] ? trained_bit : 0));
   lengths_.push_back(static_cast<std::uint32_t>(sequence.ids.size()));
   trained_.push_back(static_cast<std::uint32_t>(std::count(sequence.trained.begin(), sequence.trained.end(), 1)) |
-                     (is_desirable ? desirable_bit : 0));
+                     marks);
 }
 
-void EncodedExamples::add(EncodedExample example, bool is_desirable) {
+bool EncodedExamples::add(EncodedExample example, std::uint32_t marks) {
   check_ids(example);
-  for (const EncodedExample& window : trained_windows(std::move(example), options_.seq_len, options_.overlong, counts_))
-    keep(window, is_desirable);
+  const auto windows = trained_windows(std::move(example), options_.seq_len, options_.overlong, counts_);
+  for (const EncodedExample& window : windows) keep(window, marks);
+  return !windows.empty();
 }
 
 void EncodedExamples::add(EncodedPair pair) {

@@ -27,14 +27,15 @@ struct ConversationRowsOptions {
 class EncodedExamples {
  public:
   static constexpr std::uint32_t trained_bit = 1u << 31;
-  /// Set in the number of trained tokens of a desirable answer.
-  static constexpr std::uint32_t desirable_bit = 1u << 31;
+  /// Set in the number of trained tokens of a judged answer: it is desirable; it is of the same pair as the answer
+  /// before it.
+  static constexpr std::uint32_t desirable_bit = 1u << 31, paired_bit = 1u << 30;
 
   explicit EncodedExamples(const ConversationRowsOptions& options) : options_(options) {}
 
   /// Keeps the trained part of an example, or of a pair as two sequences. Throws InputError for an id outside the
-  /// vocabulary. `is_desirable`: of a judged answer.
-  void add(EncodedExample example, bool is_desirable = false);
+  /// vocabulary. `marks`: bits of a judged answer. Returns true if anything was kept.
+  bool add(EncodedExample example, std::uint32_t marks = 0);
   void add(EncodedPair pair);
 
   /// Returns the concatenated tokens, and notes: the counts, and for each kept example its length and its number of
@@ -43,14 +44,14 @@ class EncodedExamples {
 
  private:
   void check_ids(const EncodedExample& example) const;
-  void keep(const EncodedExample& sequence, bool is_desirable = false);
+  void keep(const EncodedExample& sequence, std::uint32_t marks = 0);
 
   ConversationRowsOptions options_;
   ExampleCounts counts_;
   std::vector<std::uint32_t> tokens_, lengths_, trained_;
 };
 
-/// The notes of all chunks, in order. A number of trained tokens may hold desirable_bit.
+/// The notes of all chunks, in order. A number of trained tokens may hold the bits of a judged answer.
 struct ExampleNotes {
   ExampleCounts counts;
   std::vector<std::uint32_t> lengths, trained;  // per kept example

@@ -1,6 +1,7 @@
 #include "zero/data/examples/judged_rows.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
@@ -23,34 +24,64 @@ Row row_of(const Tokens& tokens) {
   return row;
 }
 
+/// The rings of rows that exchange answers: [0], [first], ..., [size]. A last row alone joins the ring before it.
+std::vector<std::int64_t> rings_of(std::int64_t rows, std::int64_t group) {
+  std::vector<std::int64_t> starts;
+  for (std::int64_t first = 0; first < rows; first += group)
+    if (first == 0 || first + 1 < rows) starts.push_back(first);
+  starts.push_back(rows);
+  return starts;
+}
+
 class MismatchedRows final : public RowSource {
  public:
   MismatchedRows(std::shared_ptr<const KeptSequences> sequences, std::int64_t seq_len, std::int64_t group)
-      : sequences_(std::move(sequences)), seq_len_(seq_len), group_(group) {}
+      : sequences_(std::move(sequences)), seq_len_(seq_len) {
+    const std::vector<std::int64_t> rings = rings_of(size(), group);
+    for (std::size_t r = 0; r + 1 < rings.size(); ++r)
+      for (std::int64_t index = rings[r]; index < rings[r + 1]; ++index)
+        givers_.push_back(giver_of(index, rings[r], rings[r + 1]));
+  }
 
   std::int64_t size() const override { return sequences_->size(); }
-  Row row(std::int64_t index) const override { return row_of(tokens(index)); }
-  std::int64_t trained_tokens(std::int64_t index) const override {
-    const Tokens all = tokens(index);
-    return std::ranges::count_if(all, is_trained);
+  Row row(std::int64_t index) const override {
+    Tokens made = prompt(index), other;
+    sequences_->read(givers_[std::size_t(index)], other);
+    made.insert(made.end(), std::ranges::find_if(other, is_trained), other.end());
+    made.resize(std::size_t(length(index)) + 1);
+    return row_of(made);
   }
-  std::int64_t length(std::int64_t index) const override { return std::ssize(tokens(index)) - 1; }
+  std::int64_t trained_tokens(std::int64_t index) const override { return length(index) + 1 - prompt_tokens(index); }
+  std::int64_t length(std::int64_t index) const override {
+    return std::min(seq_len_, prompt_tokens(index) + sequences_->trained(givers_[std::size_t(index)]) - 1);
+  }
   std::string describe() const override { return sequences_->names(); }
 
  private:
-  Tokens tokens(std::int64_t index) const {
-    const std::int64_t first = index / group_ * group_, last = std::min(first + group_, size()) - 1;
-    Tokens made, other;
-    sequences_->read(index, made);
-    sequences_->read(index > first ? index - 1 : last, other);
-    made.erase(std::ranges::find_if(made, is_trained), made.end());
-    made.insert(made.end(), std::ranges::find_if(other, is_trained), other.end());
-    if (std::ssize(made) > seq_len_ + 1) made.resize(std::size_t(seq_len_) + 1);
-    return made;
+  std::int64_t prompt_tokens(std::int64_t index) const {
+    return sequences_->length(index) + 1 - sequences_->trained(index);
+  }
+  Tokens prompt(std::int64_t index) const {
+    Tokens tokens;
+    sequences_->read(index, tokens);
+    tokens.resize(std::size_t(prompt_tokens(index)));
+    return tokens;
+  }
+  /// The prompts of a pair's texts may end with different tokens.
+  bool are_of_one_pair(std::int64_t one, std::int64_t other) const {
+    return std::abs(one - other) == 1 && sequences_->is_paired(std::max(one, other));
+  }
+  /// The nearest row before this one in its ring that has another prompt; the row before it if there is none.
+  std::int64_t giver_of(std::int64_t index, std::int64_t begin, std::int64_t end) const {
+    const auto before = [&](std::int64_t row) { return row > begin ? row - 1 : end - 1; };
+    for (std::int64_t row = before(index); row != index; row = before(row))
+      if (!are_of_one_pair(row, index) && prompt(row) != prompt(index)) return row;
+    return before(index);
   }
 
   std::shared_ptr<const KeptSequences> sequences_;
-  std::int64_t seq_len_, group_;
+  std::int64_t seq_len_;
+  std::vector<std::int64_t> givers_;  // by row: the row whose answer it takes
 };
 
 }  // namespace

@@ -13,9 +13,10 @@ class JudgedRows final : public RowSource {
   /// `files`: made by example_recipe() for judged answers. Throws InputError as KeptSequences does.
   JudgedRows(std::vector<CachedTokens> files, const ConversationRowsOptions& options);
 
-  /// Row i has the prompt of row i and the answer of the row before it. Every `group` rows form a ring: the first row
-  /// takes the answer of the last one. This is TRL's rule for batches of this size in the order of the data. A row
-  /// longer than seq_len is cut.
+  /// Row i has the prompt of row i and the answer of the nearest row before it that has another prompt. Every `group`
+  /// rows form a ring: the first row takes the answer of the last one. This is TRL's rule for batches of this size in
+  /// the order of the data, except that a pair does not exchange its answers, and that a last row alone joins the ring
+  /// before it. A row longer than seq_len is cut.
   std::shared_ptr<const RowSource> mismatched(std::int64_t group) const;
 
   std::int64_t size() const override { return sequences_->size(); }

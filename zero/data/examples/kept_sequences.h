@@ -18,8 +18,10 @@ class KeptSequences {
   std::int64_t size() const { return static_cast<std::int64_t>(trained_.size()); }
   /// The number of inputs of a sequence, one less than its tokens.
   std::int64_t length(std::int64_t sequence) const { return starts_[sequence + 1] - starts_[sequence] - 1; }
-  std::int64_t trained(std::int64_t sequence) const { return trained_[sequence] & ~EncodedExamples::desirable_bit; }
+  std::int64_t trained(std::int64_t sequence) const { return trained_[sequence] & (EncodedExamples::paired_bit - 1); }
   bool is_desirable(std::int64_t sequence) const { return (trained_[sequence] & EncodedExamples::desirable_bit) != 0; }
+  /// True if the judged answer is of the same pair as the one before it.
+  bool is_paired(std::int64_t sequence) const { return (trained_[sequence] & EncodedExamples::paired_bit) != 0; }
   /// Tokens as EncodedExamples stores them.
   void read(std::int64_t sequence, std::vector<std::int64_t>& tokens) const;
 
@@ -34,7 +36,7 @@ class KeptSequences {
   std::vector<std::int64_t> file_starts_ = {0};  // start of each file in the concatenated tokens, and the end
   ExampleCounts counts_;
   std::vector<std::int64_t> starts_ = {0};  // start of each sequence in the concatenated tokens, and the end
-  std::vector<std::uint32_t> trained_;      // of each sequence, with desirable_bit
+  std::vector<std::uint32_t> trained_;      // of each sequence, with the bits of a judged answer
 };
 
 /// The id of a stored token.

@@ -85,9 +85,13 @@ class AnswerReader {
     const auto& a = chosen_.get_ref<const std::string&>();
     const auto& b = rejected_.get_ref<const std::string&>();
     auto common = std::size_t(std::ranges::mismatch(a, b).in1 - a.begin());
-    const auto continues = [&](std::size_t place) { return place < a.size() && (a[place] & 0xC0) == 0x80; };
-    while (common > 0 && (continues(common) || (common < b.size() && (b[common] & 0xC0) == 0x80))) --common;
-    if (common > 0 && a[common - 1] == ' ') --common;
+    const bool is_start = common == std::min(a.size(), b.size());
+    if (is_start) --common;  // both answers keep a character
+    const auto continues = [&](const std::string& answer) {
+      return common < answer.size() && (answer[common] & 0xC0) == 0x80;
+    };
+    while (common > 0 && (continues(a) || continues(b))) --common;
+    if (!is_start && common > 0 && a[common - 1] == ' ') --common;
     if (common == 0) refuse("the answers begin alike nowhere, so they hold no prompt: name it as \"prompt\"");
     prompt_ = a.substr(0, common);
     chosen_ = a.substr(common), rejected_ = std::string(b.substr(common));

@@ -27,7 +27,8 @@ struct JudgedAnswer {
 };
 
 /// Parses one line. The prompt of a line without one is found by TRL's rule (extract_prompt): the messages, or the
-/// characters, that both answers begin with. A space at a text's end belongs to the answers. Throws InputError that
+/// characters, that both answers begin with. A space at a text's end belongs to the answers. If one text begins with
+/// the other, their last common character does too; conversations of that kind are refused. Throws InputError that
 /// begins with `place` for any other kind of example, for equal answers, and as parse_example() does. Unknown keys are
 /// added to `ignored`.
 PreferencePair parse_pair(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);

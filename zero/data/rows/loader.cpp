@@ -87,10 +87,12 @@ void add(Denominators& sums, const Loss& loss, const RowCounts& row) {
 }
 
 /// Adds what the loss reads besides the rows.
-Batch completed(Batch batch, const Loss& loss, const Denominators& step) {
-  if (loss.averages_tokens() && batch.ids.size(0) > 0)
+Batch completed(Batch batch, const Loss& loss, const std::function<Denominators()>& denominators) {
+  if (loss.averages_tokens() && batch.ids.size(0) > 0) {
+    const Denominators step = denominators();
     batch.named[token_share_name] =
         at::full({batch.ids.size(0), 1}, step.loss / double(std::max<std::int64_t>(1, step.first_trained)), at::kFloat);
+  }
   return batch;
 }
 
@@ -163,7 +165,7 @@ std::vector<std::int64_t> Loader::rows(std::int64_t step, std::int64_t micro_bat
 Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
   std::vector<Row> rows;
   for (const std::int64_t row : this->rows(step, micro_batch, options_.rank)) rows.push_back(source_->row(row));
-  return completed(make_batch(rows, 1, options_.length), loss(), denominators(step));
+  return completed(make_batch(rows, 1, options_.length), loss(), [&] { return denominators(step); });
 }
 
 Denominators Loader::denominators(std::int64_t step) {
@@ -223,7 +225,7 @@ Batch ValidationLoader::batch(std::int64_t micro_batch) const {
   for (std::int64_t row = range.begin; row < range.end; ++row) rows.push_back(source_->row(row));
   const std::int64_t first = micro_batch * local_batch_size_ * ranks_;
   return completed(make_batch(rows, first < source_->size() ? source_->length(first) : 1, length_), loss_,
-                   denominators_);
+                   [&] { return denominators_; });
 }
 
 }  // namespace zero

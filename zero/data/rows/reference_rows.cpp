@@ -16,7 +16,7 @@ void ReferenceRows::fill(std::vector<float> values) {
 }
 
 Row ReferenceRows::row(std::int64_t index) const {
-  ZERO_CHECK(!values_.empty(), "the reference's log-probabilities are not known yet");
+  ZERO_CHECK(has_values(), "the reference's log-probabilities are not known yet");
   Row row = rows_->row(index);
   const auto first = values_.begin() + index * sequences_;
   row.named[reference_name] = {first, first + sequences_};

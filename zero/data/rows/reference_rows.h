@@ -19,6 +19,7 @@ class ReferenceRows final : public RowSource {
   const std::shared_ptr<const RowSource>& rows() const { return rows_; }
   std::int64_t sequences_of_a_row() const { return sequences_; }
   const std::vector<float>& values() const { return values_; }
+  bool has_values() const { return !values_.empty(); }
 
   std::int64_t size() const override { return rows_->size(); }
   Row row(std::int64_t index) const override;

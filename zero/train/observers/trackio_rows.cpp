@@ -17,9 +17,8 @@ namespace {
 /// {"section.key": value}.
 std::string json_of(Config config) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  const bool lora = config.lora.has_value();
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "lora" && !lora) continue;
+    if (!has_section(config, key.section)) continue;
     if (const std::optional<Value> value = read_field(key.field(config)))
       std::visit([&](const auto& given) { object[key.full_name()] = given; }, *value);
   }

@@ -48,7 +48,11 @@ std::optional<Validation::Result> Validation::validate() {
                                         .micro_batches = mismatched->micro_batches(),
                                         .batch = [&](std::int64_t m) { return mismatched->batch(m); },
                                         .first_row = [&](std::int64_t m) { return mismatched->first_row(m); },
-                                        .between = [&] { look_around(); }});
+                                        .goes_on =
+                                            [&] {
+                                              look_around();
+                                              return !parts_.loop.stops() && !parts_.loop.failed();
+                                            }});
   for (std::int64_t m = 0; m < rows.micro_batches(); ++m) {
     if (m > 0) look_around();
     if (parts_.loop.stops() || parts_.loop.failed()) return std::nullopt;

@@ -113,7 +113,7 @@ def expect_trace(place, first, steps, ranks, out="out"):
             assert all(near(found[line["step"]][part], line["step_" + part]) for part in PARTS), (line, found[line["step"]])
             of_ranks = [sums[rank, line["step"]] / 1e6 for rank in range(ranks)]
             assert near(sum(of_ranks) / ranks, line["step_seconds"]), (line, of_ranks)
-            assert ranks == 1 or near(of_ranks[line["slowest_rank"]], sum(line["slowest_" + part] for part in PARTS)), (line, of_ranks)
+            assert ranks == 1 or near(of_ranks[int(line["slowest_rank"])], sum(line["slowest_" + part] for part in PARTS)), (line, of_ranks)
     return events
 
 

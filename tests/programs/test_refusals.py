@@ -181,7 +181,7 @@ CASES = [
     ("questions_and_answers", trains_on("a.jsonl", b'{"question": "a", "answer": "b", "id": 1}\n'), [],
      ['a.jsonl:1: no known kind of example: it has "answer", "id", "question"; it must have messages, ', 'rename "question" to prompt and "answer" to completion']),
     ("preferences", trains_on("a.jsonl", b'{"prompt": "a", "chosen": "b", "rejected": "c"}\n'), [],
-     ["a.jsonl:1: ", "make a pair of preferences: give [preference] to train on pairs", "keep the chosen answers"]),
+     ["a.jsonl:1: ", "make a pair of preferences, on which zero_train trains with [preference]", "keep the chosen answers"]),
     ("precision_of_another_tool", None, ["training.precision=float16"], ['"bf16" or "fp16"; float16 is called "fp16" here']),
     ("precision_of_8_bits", None, ["training.precision=fp8"], ['"bf16" or "fp16"; 8-bit floats are not there']),
     ("key_without_a_counterpart", None, ["metrics.report_to=wandb"], ["`report_to` (Hugging Face) is not there: metrics.jsonl in the output directory", "zero_report"]),

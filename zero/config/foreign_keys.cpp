@@ -97,7 +97,9 @@ std::string foreign_value_hint(const std::string& value, const std::string& rule
 }
 
 const std::vector<AbsentKey>& absent_keys() {
-  static const std::string hf = "Hugging Face";
+  static const std::string hf = "Hugging Face", trl = "TRL";
+  static const std::string reference =
+      "the reference is the model at the run's start, computed once (docs/preferences.md)";
   static const std::vector<AbsentKey> keys = {
       {"report_to", hf,
        "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] "
@@ -105,6 +107,15 @@ const std::vector<AbsentKey>& absent_keys() {
       {"wandb_project", "axolotl",
        "metrics.jsonl in the output directory has each step's figures, and zero_report draws them; [metrics] trackio = "
        "\"PROJECT\" writes them for a dashboard on this machine"},
+      {"ref_model", trl, reference},
+      {"precompute_ref_log_probs", trl, reference},
+      {"sync_ref_model", trl, reference},
+      {"reference_free", trl, "preference.method = \"orpo\" needs no reference"},
+      {"rpo_alpha", trl,
+       "[preference] loss_type = [\"sigmoid\", \"sft\"] and loss_weights = [1.0, ALPHA] are the same"},
+      {"max_prompt_length", trl, "training.seq_len limits the prompt and its answer together"},
+      {"max_completion_length", trl, "training.seq_len limits the prompt and its answer together"},
+      {"truncation_mode", trl, "data.overlong = \"truncate\" keeps the start of a sequence"},
       {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
   };
   return keys;

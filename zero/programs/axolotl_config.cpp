@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/config/config_keys.h"
 #include "zero/programs/foreign_config.h"
 #include "zero/programs/foreign_values.h"
 #include "zero/programs/yaml_text.h"
@@ -241,6 +242,22 @@ void refuse_other_training(const Json& tree, const std::string& source) {
   }
 }
 
+/// Keys that the method does not read would be refused.
+void drop_other_preferences(ForeignConfig& config) {
+  PreferenceSection preference;
+  const std::string method = "preference.method=\"";
+  bool found = false;
+  for (const std::string& set : config.overrides)
+    if (set.starts_with(method)) {
+      preference.method = set.substr(method.size(), set.size() - method.size() - 1);
+      found = true;
+    }
+  if (!found) return drop(config, "preference.", "", "there is no rl");
+  for (const std::string& key : keys_of("preference"))
+    if (!preference.reads(key))
+      drop(config, "preference." + key, "", "is not for preference.method = \"" + preference.method + '"');
+}
+
 /// Validations need data and an interval, and some settings need validations.
 void drop_without_validation(ForeignConfig& config) {
   const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
@@ -276,7 +293,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
     return why_absent(path, {"axolotl", "Hugging Face"});
   });
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
-  if (!is_set(config, "preference.method")) drop(config, "preference.", "", "there is no rl");
+  drop_other_preferences(config);
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one
   drop_without_validation(config);
   finish(config);

@@ -86,9 +86,17 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
   const std::string total = std::to_string(total_steps);
   std::vector<Field> fields{{0, "step " + padded(std::to_string(metrics.step), total.size()) + "/" + total},
                             {1, "loss " + format("%7.4f", metrics.loss)}};
-  if (metrics.validation_loss) fields.push_back({2, "validation " + format("%.4f", *metrics.validation_loss)});
-  for (const auto& [name, value] : metrics.optimizer)
-    if (name == "rewards/accuracies") fields.push_back({2, "accuracy " + format("%4.0f %%", 100 * value)});
+  const auto accuracy = [&](const char* wanted) -> std::string {
+    for (const auto& [name, value] : metrics.optimizer)
+      if (name == wanted) return "accuracy " + format("%.0f %%", 100 * value);
+    return "";
+  };
+  if (const std::string words = accuracy("rewards/accuracies"); !words.empty()) fields.push_back({2, words});
+  if (metrics.validation_loss) {
+    const std::string words = accuracy("validation_rewards/accuracies");
+    fields.push_back(
+        {2, "validation " + format("%.4f", *metrics.validation_loss) + (words.empty() ? "" : " (" + words + ")")});
+  }
   fields.push_back({7, "lr " + format("%.2e", metrics.lr)});
   fields.push_back({6, "norm " + norm_text(metrics.grad_norm)});
   fields.push_back({4, rate_text(metrics.tokens_per_second) + " tok/s"});

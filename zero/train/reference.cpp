@@ -39,6 +39,28 @@ std::string mark_of(const ReferenceRows& rows, const std::vector<float>& values)
   return text(hash_of(*rows.rows()), " ", crc32c_of(bytes));
 }
 
+/// Logs how far a pass over rows is, twice a minute.
+class PassProgress {
+ public:
+  explicit PassProgress(std::int64_t rows) : rows_(rows) {}
+
+  /// `more`: rows of the present part that are done.
+  void show(std::int64_t more) {
+    const auto now = Clock::now();
+    const std::int64_t done = done_ + more;
+    if (now - shown_ < std::chrono::seconds(30) || done == 0) return;
+    shown_ = now;
+    const double left = std::chrono::duration<double>(now - begin_).count() * double(rows_ - done) / double(done);
+    log_info("reference: ", done, " of ", rows_, " rows, about ", std::int64_t(left + 1), " s left");
+  }
+  void add(std::int64_t rows) { done_ += rows; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::int64_t rows_, done_ = 0;
+  Clock::time_point begin_ = Clock::now(), shown_ = begin_;
+};
+
 /// True on all ranks if any rank was asked to stop. Collective.
 bool any_stops(Engine& engine, const StopSignal& stop) {
   const at::Tensor asked = at::full({1}, stop.requested() ? 1.0 : 0.0, at::kFloat);
@@ -105,12 +127,14 @@ bool Reference::compute(Engine& engine, StopSignal& stop) {
   for (const ReferencePart& part : data_.references) all += part.rows->has_values() ? 0 : part.rows->size();
   if (speaks)
     log_info("reference: computing the log-probabilities of ", all, " rows under the model at the run's start");
+  PassProgress progress(all);
   for (const ReferencePart& part : data_.references) {
     if (part.rows->has_values()) continue;
     const std::int64_t sequences = part.rows->sequences_of_a_row();
     const at::Tensor values = at::zeros({part.rows->size(), sequences}, at::kFloat);
     for (std::int64_t m = 0; m < part.loader->micro_batches(); ++m) {
       if (any_stops(engine, stop)) return false;
+      if (speaks) progress.show(part.rows->size() * m / part.loader->micro_batches());
       const Batch batch = part.loader->batch(m);
       const at::Tensor found = log_probabilities_of(engine, batch, sequences);
       if (counts) values.narrow(0, part.loader->first_row(m), found.size(0)).copy_(found);
@@ -122,6 +146,7 @@ bool Reference::compute(Engine& engine, StopSignal& stop) {
         throw InputError(
             "the reference model gives log-probabilities that are not finite: look at the model's weights");
     });
+    progress.add(part.rows->size());
     part.rows->fill(as_vector(values));
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

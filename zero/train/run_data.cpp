@@ -109,10 +109,13 @@ struct RowSet {
 RowSet row_set_of(std::shared_ptr<const RowSource> rows, const Config& config, std::int64_t global_batch_size) {
   const auto* judged = dynamic_cast<const JudgedRows*>(rows.get());
   if (!judged || !config.preference->divergence) return {std::move(rows), nullptr};
-  if (global_batch_size < 2 || rows->size() < 2)
-    throw InputError(text(config.where("training.global_batch_size"), ": preference.method = \"kto\" exchanges the ",
-                          "answers of a batch, and needs at least two: raise it, name more answers than the ",
-                          rows->size(), " of ", rows->describe(), ", or set preference.divergence = false"));
+  const std::string exchange = "preference.method = \"kto\" exchanges the answers of a batch, and ";
+  const std::string otherwise = ", or set preference.divergence = false";
+  if (global_batch_size < 2)
+    throw InputError(config.where("training.global_batch_size") + ": " + exchange + "needs at least two: raise it" +
+                     otherwise);
+  if (rows->size() < 2)
+    throw InputError(config.where("data.train") + ": " + exchange + "there is one: name files with more" + otherwise);
   auto mismatched = judged->mismatched(global_batch_size);
   return {std::move(rows), std::move(mismatched)};
 }

@@ -42,7 +42,7 @@ TEST(PreferencePair, ThePromptIsWhatBothTextsBeginWith) {
   EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: no"), "Q: hi A:| yes| no");
   EXPECT_EQ(divided("Q: hi A: yes", "Q: hi A: yesterday"), "Q: hi A: ye|s|sterday");
   EXPECT_EQ(divided("Q é", "Q è"), "Q| é| è") << "a character is not divided";
-  EXPECT_THAT(refusal_of(R"({"chosen": "a", "rejected": "b"})"), HasSubstr("name it as \"prompt\""));
+  EXPECT_THAT(refusal_of(R"({"chosen": "a", "rejected": "b"})"), HasSubstr("name the prompt"));
 }
 
 std::string words_of(const Example& example) {
@@ -74,6 +74,35 @@ TEST(PreferencePair, MessagesBecomeTwoConversations) {
       R"({"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "g"}, "rejected": {"from": "gpt", "value": "b"}})",
       "x:1");
   EXPECT_EQ(words_of(from.rejected), "u:q a:b ");
+}
+
+// UltraFeedback's rows: the prompt, the whole conversations, and the chosen one once more.
+TEST(PreferencePair, WholeConversationsHoldTheirPrompt) {
+  const std::string user = R"({"role": "user", "content": "q"})", good = R"({"role": "assistant", "content": "g"})",
+                    bad = R"({"role": "assistant", "content": "b"})";
+  const std::string sides = R"("chosen": [)" + user + "," + good + R"(], "rejected": [)" + user + "," + bad + "]";
+  for (const std::string& more : {R"("prompt": "q", "messages": [)" + user + "," + good + "], ",
+                                  R"("prompt": [)" + user + "], ", std::string()}) {
+    const PreferencePair pair = parse_pair("{" + more + sides + "}", "x:1");
+    EXPECT_EQ(words_of(pair.chosen), "u:q a:g ") << more;
+    EXPECT_EQ(words_of(pair.rejected), "u:q a:b ") << more;
+  }
+  EXPECT_THAT(refusal_of(R"({"prompt": "another", )" + sides + "}"), HasSubstr("\"prompt\" is none of the messages"));
+}
+
+TEST(PreferencePair, TextsMayRepeatTheirPrompt) {
+  const PreferencePair pair = parse_pair(R"({"prompt": "Q: ", "chosen": "Q: yes", "rejected": "Q: no"})", "x:1");
+  EXPECT_EQ(pair.chosen.prompt + "|" + pair.chosen.text + "|" + pair.rejected.text, "Q: |yes|no");
+}
+
+TEST(PreferencePair, NoPromptIsLostInSilence) {
+  EXPECT_THAT(refusal_of(R"({"question": "q", "chosen": "Sure, a", "rejected": "Sure, b"})"),
+              HasSubstr("\"question\" is not read: rename it to \"prompt\""));
+  EXPECT_THAT(refusal_of(R"({"system": "s", "prompt": "q", "chosen": "a", "rejected": "b"})"), HasSubstr("\"system\""));
+  EXPECT_THAT(refusal_of(R"({"prompt": "q", "choosen": "a", "rejected": "b"})"),
+              HasSubstr(R"(lacks "chosen"; it has "prompt", "choosen", "rejected")"));
+  EXPECT_THAT(refusal_of(R"({"prompt": "q", "completion": "a", "label": true})"),
+              HasSubstr("preference.method = \"kto\""));
 }
 
 TEST(PreferencePair, OtherLinesAreRefusedByName) {

@@ -275,6 +275,8 @@ learning_rate: 5e-6
               IsSupersetOf({"preference.method=\"dpo\"", "preference.loss_type=[\"ipo\"]"}));
   EXPECT_THAT(translate_axolotl("base_model: m\nrl: dpo\nrpo_alpha: 0.5\n", "a.yml").overrides,
               Contains("preference.loss_weights=[1.0, 0.5]"));
+  const ForeignConfig left = translate_axolotl("base_model: m\nrl: orpo\nkto_desirable_weight: 2.0\n", "a.yml");
+  EXPECT_THAT(left.dropped, Contains(Pair("preference.desirable_weight", HasSubstr("orpo"))));
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nrl: grpo\n", "g.yml"); }),
               HasSubstr("g.yml: rl: grpo"));
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nreward_model: true\n", "r.yml"); }),

@@ -109,8 +109,9 @@ class Reader {
   [[noreturn]] void refuse_unknown_kind() const {
     if (has("chosen") && has("rejected"))
       refuse(
-          "\"chosen\" and \"rejected\" make a pair of preferences: give [preference] to train on pairs "
-          "(docs/preferences.md), or keep the chosen answers alone, as \"messages\" or as \"prompt\" and \"completion\"");
+          "\"chosen\" and \"rejected\" make a pair of preferences, on which zero_train trains with [preference] "
+          "(docs/preferences.md): give that section there, or keep the chosen answers alone, as \"messages\" or as "
+          "\"prompt\" and \"completion\"");
     std::string keys;
     for (const auto& [key, value] : line_.items())
       if (!value.is_null()) keys += (keys.empty() ? "\"" : ", \"") + key.substr(0, 40) + "\"";

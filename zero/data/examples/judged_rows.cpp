@@ -106,12 +106,24 @@ Row JudgedRows::row(std::int64_t index) const {
 
 std::vector<std::string> JudgedRows::named_tensors() const { return {desirable_name}; }
 
+std::int64_t JudgedRows::desirable() const {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < size(); ++i) count += sequences_->is_desirable(i);
+  return count;
+}
+
 std::string JudgedRows::describe() const {
-  std::int64_t desirable = 0;
-  for (std::int64_t i = 0; i < size(); ++i) desirable += sequences_->is_desirable(i);
   return text(sequences_->names(), ": ", sequences_->counts().examples, " judged answers in ", size(),
-              " rows of at most ", seq_len_, " tokens, ", desirable, " of them desirable, ",
+              " rows of at most ", seq_len_, " tokens, ", desirable(), " of them desirable, ",
               sequences_->describe_tokens());
+}
+
+std::string JudgedRows::warning() const {
+  std::string words = warning_of(sequences_->counts(), seq_len_);
+  if (desirable() == 0 || desirable() == size())
+    words += text(words.empty() ? "" : ". ", "All answers have the label ", desirable() > 0 ? "true" : "false",
+                  ": KTO learns from the difference between both kinds");
+  return words;
 }
 
 }  // namespace zero

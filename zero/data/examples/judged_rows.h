@@ -25,9 +25,11 @@ class JudgedRows final : public RowSource {
   std::int64_t length(std::int64_t index) const override { return sequences_->length(index); }
   std::vector<std::string> named_tensors() const override;
   std::string describe() const override;
-  std::string warning() const override { return warning_of(sequences_->counts(), seq_len_); }
+  std::string warning() const override;
 
  private:
+  std::int64_t desirable() const;
+
   std::shared_ptr<const KeptSequences> sequences_;
   std::int64_t seq_len_;
 };

@@ -1,6 +1,7 @@
 #include "zero/data/examples/preference_pair.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
+constexpr const char* pairs_kind = "pairs of answers";
 constexpr JsonLimits line_limits{.bytes = std::int64_t{1} << 30, .in_a_file = true};
 
 /// Reads a line as the lines of parse_example() that its answers make.
@@ -28,7 +30,7 @@ class AnswerReader {
   bool is_judged() const { return has("completion") && has("label"); }
 
   void read_pair() {
-    if (!is_pair()) refuse_kind("\"chosen\" or \"rejected\"", "pairs");
+    if (!is_pair()) refuse_kind({"chosen", "rejected"}, pairs_kind);
     chosen_ = answer("chosen"), rejected_ = answer("rejected");
     if (chosen_.is_string() != rejected_.is_string())
       refuse("\"chosen\" and \"rejected\" must both be texts, or both messages");
@@ -37,7 +39,7 @@ class AnswerReader {
   }
 
   void read_judged() {
-    if (!is_judged() || !has("prompt")) refuse_kind("\"prompt\", \"completion\" or \"label\"", "judged answers");
+    if (!is_judged() || !has("prompt")) refuse_kind({"prompt", "completion", "label"}, "judged answers");
     if (!line_["label"].is_boolean()) refuse("\"label\" must be true or false");
     chosen_ = answer("completion"), prompt_ = line_["prompt"];
     if (chosen_.is_string() != prompt_.is_string() || (!prompt_.is_string() && !prompt_.is_array()))
@@ -58,9 +60,24 @@ class AnswerReader {
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw InputError(text(place_, ": ", why)); }
 
-  [[noreturn]] void refuse_kind(const std::string& missing, const std::string& kind) const {
-    refuse(text("[preference] trains on ", kind, ", and this example lacks ", missing,
-                ": bring it into that form (docs/preferences.md), or leave [preference] out"));
+  /// Names the missing keys, and those that the example has.
+  [[noreturn]] void refuse_kind(std::initializer_list<const char*> needed, const std::string& kind) const {
+    std::string missing, found;
+    for (const char* key : needed)
+      if (!has(key)) missing += text(missing.empty() ? "" : ", ", '"', key, '"');
+    for (const auto& [key, value] : line_.items())
+      if (found.size() < 200) found += text(found.empty() ? "" : ", ", '"', key.substr(0, 40), '"');
+    std::string remedy = "bring it into that form (docs/preferences.md), or leave [preference] out";
+    if (kind == pairs_kind && is_judged())
+      remedy = "its \"label\" makes a judged answer: set preference.method = \"kto\"";
+    refuse(text("[preference] trains on ", kind, ", and this example lacks ", missing, "; it has ",
+                found.empty() ? "no key" : found, ": ", remedy));
+  }
+
+  /// Other tools' keys for a prompt would be lost in silence.
+  void refuse_other_prompts() const {
+    for (const char* key : {"question", "instruction", "query", "input", "conversation"})
+      if (has(key)) refuse(text("\"", key, "\" is not read: rename it to \"prompt\", or leave it out"));
   }
 
   bool has(const char* key) const {
@@ -77,41 +94,67 @@ class AnswerReader {
   }
 
   void divide_texts() {
-    if (has("prompt") && line_["prompt"].is_string()) {
+    if (has("system")) refuse("\"system\" is for messages, and the answers are texts: make it a part of \"prompt\"");
+    auto& a = chosen_.get_ref<std::string&>();
+    auto& b = rejected_.get_ref<std::string&>();
+    if (has("prompt")) {
+      if (!line_["prompt"].is_string())
+        refuse("\"prompt\" is a list of messages, and its answers are texts: make them messages too");
       prompt_ = line_["prompt"];
+      const auto& prompt = prompt_.get_ref<const std::string&>();
+      if (a.starts_with(prompt) && b.starts_with(prompt))  // the answers repeat it
+        for (std::string* answer : {&a, &b}) answer->erase(0, prompt.size());
       return;
     }
-    if (has("prompt")) refuse("\"prompt\" is a list of messages, and its answers are texts: make them messages too");
-    const auto& a = chosen_.get_ref<const std::string&>();
-    const auto& b = rejected_.get_ref<const std::string&>();
+    refuse_other_prompts();
     auto common = std::size_t(std::ranges::mismatch(a, b).in1 - a.begin());
     const bool is_start = common == std::min(a.size(), b.size());
-    if (is_start) --common;  // both answers keep a character
+    if (is_start && common > 0) --common;  // both answers keep a character
     const auto continues = [&](const std::string& answer) {
       return common < answer.size() && (answer[common] & 0xC0) == 0x80;
     };
     while (common > 0 && (continues(a) || continues(b))) --common;
     if (!is_start && common > 0 && a[common - 1] == ' ') --common;
-    if (common == 0) refuse("the answers begin alike nowhere, so they hold no prompt: name it as \"prompt\"");
+    if (common == 0) refuse("the answers have no common beginning, and there is no \"prompt\": name the prompt");
     prompt_ = a.substr(0, common);
-    chosen_ = a.substr(common), rejected_ = std::string(b.substr(common));
+    for (std::string* answer : {&a, &b}) answer->erase(0, common);
   }
 
+  /// The prompt's messages, and the answers behind them. Answers may repeat the prompt.
   void divide_messages() {
-    for (const char* key : {"prompt", "messages", "conversations"})
-      if (has(key) && line_[key].is_array()) {
-        prompt_ = line_[key];
-        return;
-      }
     const auto common = std::ranges::mismatch(chosen_, rejected_).in1 - chosen_.begin();
     if (common == std::ptrdiff_t(std::min(chosen_.size(), rejected_.size())))
       refuse("one of the answers is the start of the other one: leave the example out");
-    prompt_ = Ordered::array();
-    if (common == 0 && has("prompt")) prompt_.push_back({{"role", "user"}, {"content", line_["prompt"]}});
-    if (common == 0 && prompt_.empty())
-      refuse("the answers share no message, so they hold no prompt: name it as \"prompt\"");
-    prompt_.insert(prompt_.end(), chosen_.begin(), chosen_.begin() + common);
-    for (Ordered* side : {&chosen_, &rejected_}) side->erase(side->begin(), side->begin() + common);
+    if (has("prompt") && line_["prompt"].is_array()) return take_prompt(line_["prompt"], common);
+    if (common > 0) {
+      if (has("prompt")) require_among_shared(common);
+      return take_prompt(Ordered(chosen_.begin(), chosen_.begin() + common), common);
+    }
+    for (const char* key : {"messages", "conversations"})
+      if (has(key) && line_[key].is_array()) return take_prompt(line_[key], 0);
+    if (!has("prompt")) {
+      refuse_other_prompts();
+      refuse("the answers share no message, and there is no \"prompt\": name the prompt");
+    }
+    prompt_ = Ordered::array({{{"role", "user"}, {"content", line_["prompt"]}}});
+  }
+
+  /// `common`: the number of messages with which both answers begin.
+  void take_prompt(const Ordered& prompt, std::ptrdiff_t common) {
+    prompt_ = prompt;
+    const auto repeated = std::ptrdiff_t(prompt_.size());
+    if (repeated == 0 || repeated > common || !std::equal(prompt_.begin(), prompt_.end(), chosen_.begin())) return;
+    for (Ordered* side : {&chosen_, &rejected_}) side->erase(side->begin(), side->begin() + repeated);
+  }
+
+  /// A text prompt next to whole conversations is one of their messages.
+  void require_among_shared(std::ptrdiff_t common) const {
+    const bool is_there = std::any_of(chosen_.begin(), chosen_.begin() + common, [&](const Ordered& turn) {
+      return turn.is_object() &&
+             (turn.value("content", Ordered()) == line_["prompt"] || turn.value("value", Ordered()) == line_["prompt"]);
+    });
+    if (!is_there)
+      refuse("\"prompt\" is none of the messages with which both answers begin: leave it out, or make them one");
   }
 
   Ordered example_of(const Ordered& answer) const {

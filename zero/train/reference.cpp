@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -151,7 +152,7 @@ bool Reference::compute(Engine& engine, StopSignal& stop) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   stop.answer_with(StopAnswer::checkpoint_follows);
-  if (speaks) log_info("reference: done in ", std::int64_t(seconds.count() + 0.5), " s");
+  if (speaks) log_info("reference: done in ", std::lround(seconds.count()), " s");
   return true;
 }
 

@@ -63,12 +63,12 @@ std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& mo
                                      bool any_batch) {
   const std::int64_t node = machine.ranks_per_node;
   std::vector<LayoutChoice> choices;
-  const auto add = [&](const std::string& name, std::vector<Value> values) {
+  const auto add = [&](const std::string& name, const std::vector<Value>& values) {
     // A key that the command line sets stays.
     const auto given = config.origin.find(name);
     if (given != config.origin.end() && given->second.starts_with("--set")) return;
     for (const ConfigKey& key : config_keys())
-      if (key.full_name() == name) choices.push_back({&key, std::move(values)});
+      if (key.full_name() == name) choices.push_back({&key, values});
   };
   add("zero.stage", {integer(1), integer(2), integer(3), integer(0)});
   add("offload.optimizer", machine.gpu ? words({"none", "cpu", "nvme"}) : words({"none", "nvme"}));

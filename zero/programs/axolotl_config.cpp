@@ -234,7 +234,7 @@ const KeyTable& axolotl_table() {
 void refuse_other_training(const Json& tree, const std::string& source) {
   for (const char* key : {"rl", "reward_model", "process_reward_model"}) {
     const auto found = tree.find(key);
-    if (found == tree.end() || found->is_null() || *found == false || *found == "") continue;
+    if (found == tree.end() || found->is_null() || *found == false || words_of(*found).empty()) continue;
     if (std::string_view(key) == "rl" && preference_methods().contains(words_of(*found))) continue;
     throw InputError(text(source, ": ", key, ": ", words_of(*found),
                           ": zero has no reward models, and of preference training DPO, IPO, ORPO and KTO; translate "

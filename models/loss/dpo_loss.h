@@ -1,7 +1,9 @@
 #pragma once
 // DPO and its variants: the answers' log-probabilities, compared with those under a reference model.
-#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/loss/loss.h"
 

@@ -158,6 +158,22 @@ TEST(TrainedPair, CutsOrDropsLongSequences) {
   EXPECT_EQ(counts.examples, 4);
 }
 
+std::shared_ptr<const RowSource> rows_of(const TemporaryFolder& folder, const std::string& lines, ExampleUse use,
+                                         PairTargets targets = PairTargets::answers) {
+  DataOptions data;
+  data.files = {folder.write("p.jsonl", lines)};
+  data.seq_len = 64;
+  data.vocab_size = 32000;
+  data.cache_folder = folder.path("cache");
+  data.tokenizer = &tokenizer();
+  data.conversations = {model, ""};
+  data.use = use;
+  data.targets = targets;
+  std::shared_ptr<const RowSource> rows;
+  SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
+  return rows;
+}
+
 struct Made {
   TemporaryFolder folder;
 
@@ -166,18 +182,7 @@ struct Made {
     for (int i = 0; i < count; ++i)
       lines += R"({"prompt": "Hello", "chosen": " World)" + std::string(std::size_t(i), '!') +
                R"(", "rejected": " no"})" + "\n";
-    DataOptions data;
-    data.files = {folder.write("p.jsonl", lines)};
-    data.seq_len = 64;
-    data.vocab_size = 32000;
-    data.cache_folder = folder.path("cache");
-    data.tokenizer = &tokenizer();
-    data.conversations = {model, ""};
-    data.use = ExampleUse::pair;
-    data.targets = targets;
-    std::shared_ptr<const RowSource> rows;
-    SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
-    return rows;
+    return rows_of(folder, lines, ExampleUse::pair, targets);
   }
 };
 
@@ -249,16 +254,7 @@ TEST(JudgedRows, MismatchedOnesTakeTheAnswerBefore) {
   for (const char* answer : {"one", "two and more", "three", "four"})
     lines += std::string(R"({"prompt": ")") + answer + R"( Hello", "completion": ")" + answer + R"(", "label": )" +
              (answer[0] == 'o' ? "true" : "false") + "}\n";
-  DataOptions data;
-  data.files = {folder.write("p.jsonl", lines)};
-  data.seq_len = 64;
-  data.vocab_size = 32000;
-  data.cache_folder = folder.path("cache");
-  data.tokenizer = &tokenizer();
-  data.conversations = {model, ""};
-  data.use = ExampleUse::judged;
-  std::shared_ptr<const RowSource> rows;
-  SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
+  const auto rows = rows_of(folder, lines, ExampleUse::judged);
   const auto answer = [](const Row& row) {
     std::vector<std::int64_t> ids;
     for (const std::int64_t id : row.targets)

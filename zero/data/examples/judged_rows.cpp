@@ -120,8 +120,9 @@ std::string JudgedRows::describe() const {
 
 std::string JudgedRows::warning() const {
   std::string words = warning_of(sequences_->counts(), seq_len_);
-  if (desirable() == 0 || desirable() == size())
-    words += text(words.empty() ? "" : ". ", "All answers have the label ", desirable() > 0 ? "true" : "false",
+  const std::int64_t liked = desirable();
+  if (liked == 0 || liked == size())
+    words += text(words.empty() ? "" : ". ", "All answers have the label ", liked > 0 ? "true" : "false",
                   ": KTO learns from the difference between both kinds");
   return words;
 }

@@ -42,27 +42,18 @@ std::optional<Validation::Result> Validation::validate() {
   parts_.clock.validation_begins();
   std::vector<double> losses(std::size_t(engine.options().sums_in_order ? rows.micro_batches() : 1));
   LossFigures sums;
-  std::optional<double> divergence;
-  if (ValidationLoader* mismatched = parts_.mismatched)
-    divergence = divergence_of(engine, {.rows = mismatched->source().size(),
-                                        .micro_batches = mismatched->micro_batches(),
-                                        .batch = [&](std::int64_t m) { return mismatched->batch(m); },
-                                        .first_row = [&](std::int64_t m) { return mismatched->first_row(m); },
-                                        .goes_on =
-                                            [&] {
-                                              look_around();
-                                              return !parts_.loop.stops() && !parts_.loop.failed();
-                                            }});
+  LossFigures* const wanted = rows.loss().figures().empty() ? nullptr : &sums;  // stages of a pipeline exchange them
+  const std::optional<double> divergence = this->divergence();
   for (std::int64_t m = 0; m < rows.micro_batches(); ++m) {
     if (m > 0) look_around();
-    if (parts_.loop.stops() || parts_.loop.failed()) return std::nullopt;
+    if (!goes_on()) return std::nullopt;
     Batch rows_of_batch = rows.batch(m);
     if (divergence) add_divergence(rows_of_batch, *divergence);
     const Batch batch = on_device(engine, rows_of_batch);
     ForwardContext context;
     context.batch = &batch;
     context.loss = &rows.loss();
-    losses[std::size_t(m) % losses.size()] += engine.evaluate(context, {}, &sums).item<double>();
+    losses[std::size_t(m) % losses.size()] += engine.evaluate(context, {}, wanted).item<double>();
   }
   std::vector<double> figures;
   for (const auto& [name, sum] : sums) figures.push_back(sum.item<double>());
@@ -75,6 +66,22 @@ std::optional<Validation::Result> Validation::validate() {
   append_figures(result.figures, rows.loss(), means, "validation_");
   return result;
 }
+
+std::optional<double> Validation::divergence() {
+  ValidationLoader* const rows = parts_.mismatched;
+  if (!rows) return std::nullopt;
+  return divergence_of(parts_.engine, {.rows = rows->source().size(),
+                                       .micro_batches = rows->micro_batches(),
+                                       .batch = [&](std::int64_t m) { return rows->batch(m); },
+                                       .first_row = [&](std::int64_t m) { return rows->first_row(m); },
+                                       .goes_on =
+                                           [&] {
+                                             look_around();
+                                             return goes_on();
+                                           }});
+}
+
+bool Validation::goes_on() const { return !parts_.loop.stops() && !parts_.loop.failed(); }
 
 void Validation::look_around() {
   parts_.loop.gather({}, Pause::part_of_validation);

@@ -40,6 +40,10 @@ class Validation final : public StepObserver {
   };
   /// Returns none if the run stops or goes back before the validation ends. Collective.
   std::optional<Result> validate();
+  /// KTO's divergence on the validation data, cut short if the run stops or goes back. None for other losses.
+  /// Collective.
+  std::optional<double> divergence();
+  bool goes_on() const;
   /// Called between two micro-batches. Continues a checkpoint that is being written, and saves one that is due.
   /// Collective.
   void look_around();

@@ -102,7 +102,8 @@ ModelConfig preset_config(const std::string& name) {
   }
   if (name == "llama-110m") return shape(768, 12, 12, 4, 2048);
   if (name == "tinyllama-1.1b") return shape(2048, 22, 32, 4, 5632);
-  throw InputError(text("model.preset \"", name, "\" is unknown; known are ", joined(preset_names())));
+  throw InputError(text("model.preset \"", name, "\" is unknown; known are ", joined(preset_names()),
+                        "; the path of a config.json is a preset, too"));
 }
 
 void validate(const ModelConfig& config, const std::string& path) {

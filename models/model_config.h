@@ -42,6 +42,8 @@ struct ModelConfig {
   std::optional<RopeScaling> rope_scaling;
   bool tie_word_embeddings = false;
   double initializer_range = 0.02;
+  // Of the matrices whose outputs the residual stream adds; empty: initializer_range.
+  std::optional<double> residual_initializer_range;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
   // If false, head_dim is hidden_size / num_attention_heads, and set_model_field() keeps that true.

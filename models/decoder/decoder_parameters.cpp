@@ -12,6 +12,11 @@ Parameter matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& con
   return {std::move(parts), true, Init::normal, config.initializer_range, {}};
 }
 
+Parameter residual_matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config) {
+  return {
+      std::move(parts), true, Init::normal, config.residual_initializer_range.value_or(config.initializer_range), {}};
+}
+
 Parameter bias_parameter(std::vector<TensorSpec> parts) { return {std::move(parts), true, Init::zeros, 0, {}}; }
 
 at::Tensor rms_weight(const at::Tensor& stored, NormKind kind) {

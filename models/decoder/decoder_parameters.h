@@ -11,6 +11,8 @@
 namespace zero {
 
 Parameter matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config);
+/// The same, for a matrix whose output the residual stream adds.
+Parameter residual_matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config);
 Parameter bias_parameter(std::vector<TensorSpec> parts);
 
 /// A norm of the configuration's kind over rows of the model's width. It refers to the unit's parameters by index.

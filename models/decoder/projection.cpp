@@ -29,7 +29,8 @@ Projection::Projection(Unit& unit, const ProjectionModules& modules, const Model
   }
   std::vector<Parameter>& parameters = unit.parameters();
   weight_ = int(parameters.size());
-  parameters.push_back(matrix_parameter(std::move(weights), config));
+  parameters.push_back(outputs ? matrix_parameter(std::move(weights), config)
+                               : residual_matrix_parameter(std::move(weights), config));
   parameters.back().input_first = input_first_;
   if (!modules.bias) return;
   bias_ = int(parameters.size());

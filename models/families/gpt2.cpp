@@ -1,4 +1,5 @@
 // GPT-2 (Radford et al. 2019): layer norms, biases, learned positions, an MLP without a gate, weights stored [in, out].
+// Section 2.3: the initial weights of residual layers are divided by the square root of their number.
 #include <cmath>
 
 #include "models/families/decoder_fields.h"
@@ -40,6 +41,7 @@ void read(ConfigFields& fields, ModelConfig& config) {
   read_layers(fields, config);
   read_activation(fields, "activation_function", config);
   read_tokens(fields, config);
+  config.residual_initializer_range = config.initializer_range / std::sqrt(2.0 * double(config.num_hidden_layers));
   fields.number("layer_norm_epsilon", config.rms_norm_eps);
   read_dropout(fields, config, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
   fields.only("add_cross_attention", "false");

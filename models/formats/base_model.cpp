@@ -51,6 +51,10 @@ ModelConfig config_of_model(const std::string& path) {
   return is_gguf_model(path) ? open_gguf_model(path).config : read_model_config(path);
 }
 
+ModelConfig architecture_of(const std::string& preset) {
+  return preset.ends_with(".json") ? read_model_config(preset) : preset_config(preset);
+}
+
 bool holds_weights(const std::string& path) { return is_gguf_model(path) || HfDirectory::holds_weights(path); }
 
 std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused) {

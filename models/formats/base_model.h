@@ -17,6 +17,9 @@ bool is_gguf_model(const std::string& path);
 /// Reads the model's configuration. For a Hugging Face model, reads only config.json, which `path` may name directly.
 /// Throws InputError if the file is missing, broken or of an unknown kind.
 ModelConfig config_of_model(const std::string& path);
+/// Returns the architecture that [model] preset names: a preset of preset_names(), or that of a config.json, whose path
+/// ends with ".json". Its weights are random. Throws InputError for other names, and as config_of_model() does.
+ModelConfig architecture_of(const std::string& preset);
 /// Throws InputError if weights are missing or broken.
 std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
 

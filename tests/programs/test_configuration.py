@@ -113,6 +113,23 @@ def check_dump_of_ragged_rows(place):
     assert max(abs(a - b) for a, b in zip(*logits)) < 1e-4
 
 
+def check_presets_of_a_file(place):
+    gpt2 = {"model_type": "gpt2", "vocab_size": 512, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64,
+            "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    with open(place.path("gpt2.json"), "w") as file:
+        json.dump(gpt2, file)
+    place.config(CONFIG | {"model": {"preset": "gpt2.json", "n_layer": 3}})
+    for ranks in (1, 2):
+        code, out, said = place.run("--overwrite", ranks=ranks)
+        assert code == 0, said
+        with open(place.path("out", "model", "config.json")) as file:
+            written = json.load(file)
+        assert {key: written[key] for key in gpt2} == {**gpt2, "n_layer": 3}, written
+    place.config(CONFIG | {"model": {"preset": "absent.json"}})
+    code, _, said = place.run("--overwrite")
+    assert code == 2 and "absent.json" in said and said.count("error: ") == 1, (code, said)
+
+
 def check_stray_arguments(place):
     code, _, said = place.run("--lr", "1e-3")
     assert code == 2 and "--lr 1e-3: are no arguments" in said and "--set optimizer.lr=1e-3" in said, (code, said)

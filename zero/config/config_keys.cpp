@@ -216,7 +216,9 @@ std::string preset_docs() {
             ", hidden_size " + std::to_string(model.hidden_size) + ", " + std::to_string(model.num_hidden_layers) +
             " layers, context " + std::to_string(model.max_position_embeddings) + ")";
   }
-  return text + ". Preset or path, not both. A preset accepts every field of config.json as a key of this section.";
+  return text +
+         ". Or the path of a config.json of any supported family, whose model begins with random weights. Preset or "
+         "path, not both. A preset accepts every field of config.json as a key of this section.";
 }
 
 std::vector<ConfigKey> keys_before_optimizer() {

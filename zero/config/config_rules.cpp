@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "models/decoder/decoder.h"
 #include "models/families/config_json.h"
+#include "models/formats/base_model.h"
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
 #include "zero/config/batch_arithmetic.h"
@@ -61,7 +62,7 @@ void check_model(const Config& config) {
   }
   std::string key = "model.preset";
   try {
-    ModelConfig model = preset_config(*config.model.preset);
+    ModelConfig model = architecture_of(*config.model.preset);
     for (const auto& [name, json] : config.model.fields) {
       key = "model." + name;
       set_model_field(model, name, json);

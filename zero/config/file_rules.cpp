@@ -114,7 +114,10 @@ void need_model(const Config& config, const std::string& key, const std::string&
   if (is_config_file(path))
     refuse(
         config, key, path,
-        "is the config.json of a model, which serves --dry-run alone: a run needs its weights, so name the model's directory");
+        text(
+            "is the config.json of a model, which serves --dry-run alone: a run needs its weights, so name the model's "
+            "directory; or begin with random weights: [model] preset = \"",
+            path, "\""));
   if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path, why);
   need_directory(config, key, path);
   if (!is_there(fs::path(path) / "config.json"))

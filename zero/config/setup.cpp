@@ -36,7 +36,7 @@ FrozenFormat frozen_format_of(const Config& config) {
 
 ModelConfig model_config_of(const Config& config) {
   if (config.model.path) return config_of_model(*config.model.path);
-  ModelConfig model = preset_config(*config.model.preset);
+  ModelConfig model = architecture_of(*config.model.preset);
   for (const auto& [name, value] : config.model.fields) set_model_field(model, name, value);
   validate(model, config.source);
   return model;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "models/families/config_json.h"
 #include "models/model.h"
 
 namespace zero {
@@ -92,6 +93,21 @@ TEST(InitialWeights, AModelStartsAsItsParametersSay) {
         EXPECT_NEAR(parameter.tensor.std().item<double>(), 0.02, 0.001) << parameter.parts.front().name;
     }
   EXPECT_THROW(weights.check({{"model.norm.weight", {3}}}), InternalError);
+}
+
+TEST(InitialWeights, Gpt2DividesThoseOfResidualLayers) {
+  for (const std::int64_t layers : {1, 8}) {
+    const std::string file = R"({"model_type": "gpt2", "vocab_size": 64, "n_embd": 64, "n_head": 2, "n_layer": )" +
+                             std::to_string(layers) + "}";
+    Model model = make_model(parse_model_config(file, "config.json"));
+    for (const auto& unit : model.units)
+      for (const auto& parameter : unit->parameters()) {
+        if (parameter.init != Init::normal) continue;
+        const bool adds = parameter.parts.front().name.ends_with("c_proj.weight");
+        EXPECT_DOUBLE_EQ(parameter.init_scale, adds ? 0.02 / std::sqrt(2.0 * double(layers)) : 0.02)
+            << parameter.parts.front().name;
+      }
+  }
 }
 
 TEST(InitialWeights, OtherTypesAreTheSameDrawsRounded) {

@@ -101,6 +101,13 @@ def check_figures(place):
         assert run["series"]["validation_loss"]["s"] == [one["step"] for one in logged if "validation_loss" in one], run
     fields = [field["name"] for field in page.read["fields"]]
     assert fields[:8] == ["loss", "validation_loss", "lr", "d", "d_lr", "grad_norm", "tokens_per_second", "peak_bytes"] and "trained_tokens" in fields, fields
+    assert "step_seconds" in fields and not [name for name in fields if name == "time" or name.startswith(("slowest_", "step_p"))], fields
+    parts = page.read["parts"]
+    assert {"products", "attention", "kernels", "gathers", "sums"} <= set(parts) and "seconds" not in parts, parts
+    for name in ("a/run", "b/run"):
+        series = page.runs[name]["series"]
+        assert all(near(*pair) for pair in zip(series["step_products"]["v"], [one["step_products"] for one in records(place, name)])), name
+        assert not [field for field in series if field.startswith("slowest_")], list(series)
     assert {"optimizer.lr", "optimizer.name", "training.steps"} <= set(page.read["settings"]) and not {"job.output_dir", "training.seq_len"} & set(page.read["settings"]), page.read["settings"]
     name = page.read["settings"].index("optimizer.name")
     assert [run["settings"][name] for run in page.read["runs"]] == ["adamw", "prodigy"], page.runs

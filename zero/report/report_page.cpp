@@ -64,16 +64,33 @@ constexpr FieldWords known_fields[] = {
     {"grad_norm", "gradient norm", ""},
     {"tokens_per_second", "tokens per second", "count"},
     {"peak_bytes", "peak memory of the fullest rank", "bytes"},
+    {"step_seconds", "seconds of a step", ""},
 };
 
+// Fields without a chart: the axes, the clock, and the same parts of the slowest rank.
+bool is_charted(std::string_view name) {
+  return name != "tokens" && name != "seconds" && name != "time" && !name.starts_with("slowest_");
+}
+
+/// The part of a step whose seconds the field has; empty for other fields.
+std::string_view part_of(std::string_view name) {
+  constexpr std::string_view prefix = "step_";
+  return name.starts_with(prefix) && name != "step_seconds" ? name.substr(prefix.size()) : "";
+}
+
+/// Writes the charts of the page, and the parts of a step that any run has.
 void write_fields(JsonWriter& json, const std::vector<ReportedRun>& runs) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, parts;
   for (const ReportedRun& run : runs)
-    for (const ReportedCurve& curve : run.curves)
-      if (curve.field != "tokens" && curve.field != "seconds" &&  // the axes
-          std::find(names.begin(), names.end(), curve.field) == names.end())
-        names.push_back(curve.field);
-  json.open('[');
+    for (const ReportedCurve& curve : run.curves) {
+      if (!is_charted(curve.field)) continue;
+      const std::string_view part = part_of(curve.field);
+      std::vector<std::string>& list = part.empty() ? names : parts;
+      const std::string name(part.empty() ? curve.field : part);
+      if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+    }
+  json.key("parts"), json.list(parts, [&](const std::string& part) { json.word(part); });
+  json.key("fields"), json.open('[');
   const auto write = [&](std::string_view name, std::string_view label, std::string_view kind) {
     json.open('{');
     json.key("name"), json.word(name), json.key("label"), json.word(label), json.key("kind"), json.word(kind);
@@ -154,7 +171,8 @@ void write_run(JsonWriter& json, const ReportedRun& run, const std::vector<std::
     if (!places->empty()) json.key(name), json.list(*places, [&](double place) { json.number(place, place_digits); });
   json.close('}');
   json.key("series"), json.open('{');
-  for (const ReportedCurve& curve : run.curves) json.key(curve.field), write_curve(json, curve);
+  for (const ReportedCurve& curve : run.curves)
+    if (is_charted(curve.field)) json.key(curve.field), write_curve(json, curve);
   json.close('}');
   if (!run.samples.empty())
     json.key("samples"), json.list(run.samples, [&](const auto& of) { write_samples(json, of); });
@@ -170,7 +188,7 @@ std::string data_of(const std::vector<ReportedRun>& runs, const PageFacts& facts
   json.key("version"), json.word(facts.version), json.key("made"), json.word(facts.made);
   json.key("live"), json.flag(facts.refresh_seconds.has_value());
   json.key("refresh"), json.whole(facts.refresh_seconds.value_or(0));
-  json.key("fields"), write_fields(json, runs);
+  write_fields(json, runs);
   json.key("settings"), json.list(differing, [&](const std::string& key) { json.word(key); });
   json.key("runs"), json.list(runs, [&](const ReportedRun& run) { write_run(json, run, differing); });
   json.close('}');
@@ -200,7 +218,7 @@ std::string report_page(const std::vector<ReportedRun>& runs, const PageFacts& f
   };
   put("<<style>>", page::style);
   put("<<data>>", within_script(data_of(runs, facts)));
-  put("<<script>>", std::string(page::chart) + page::report);
+  put("<<script>>", std::string(page::chart) + page::parts + page::report);
   return out.append(rest);
 }
 

@@ -189,6 +189,7 @@ function begin() {
   document.querySelector("h1").textContent = runs.length === 1 ? runs[0].name : `${runs.length} runs`;
   document.getElementById("made").textContent = `zero_report ${data.version}, ${data.made}${data.live ? ", written again while the run goes on" : ""}`;
   writeNotes();
+  writeParts();
   writeSamples();
   const fill = table(), home = document.getElementById("charts");
   const charts = data.fields.map((field) => new Chart(field, view, runs, home));

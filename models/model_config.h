@@ -42,7 +42,7 @@ struct ModelConfig {
   std::optional<RopeScaling> rope_scaling;
   bool tie_word_embeddings = false;
   double initializer_range = 0.02;
-  // Of the matrices whose outputs the residual stream adds; empty: initializer_range.
+  // The same for matrices whose outputs the residual stream adds; empty: initializer_range.
   std::optional<double> residual_initializer_range;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;

@@ -3,15 +3,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <fcntl.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <barrier>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <memory>
@@ -244,45 +240,6 @@ std::vector<std::string> MeasuredKernels::sources() const {
     lines.push_back(text("the time to measure was spent: ", timings_.guesses(),
                          " numbers are scaled from other shapes (assumed); call again to measure them"));
   return lines;
-}
-
-DiskRates measure_disk(const std::string& folder) {
-  constexpr std::size_t chunk = 8 << 20, chunks = 16, in_flight = 4;
-  std::string name = folder + "/zero-plan-XXXXXX";
-  const int made = mkstemp(name.data());
-  if (made < 0) return {};
-  close(made);
-  int file = open(name.c_str(), O_RDWR | O_DIRECT);
-  if (file < 0) file = open(name.c_str(), O_RDWR);  // a disk in memory
-  unlink(name.c_str());
-  if (file < 0) return {};
-  std::vector<std::unique_ptr<void, void (*)(void*)>> buffers;
-  for (std::size_t i = 0; i < in_flight; ++i) {
-    buffers.emplace_back(std::aligned_alloc(4096, chunk), std::free);
-    std::fill_n(static_cast<char*>(buffers.back().get()), chunk, 'z');
-  }
-  // Like a run, keeps several transfers in flight.
-  const auto rate_of = [&](const auto& transfer) {
-    std::atomic<bool> whole = true;
-    const auto begin = Clock::now();
-    {
-      std::vector<std::jthread> threads;
-      for (std::size_t first = 0; first < in_flight; ++first)
-        threads.emplace_back([&, first] {
-          for (std::size_t i = first; i < chunks; i += in_flight)
-            if (transfer(off_t(i * chunk), buffers[first].get()) != ssize_t(chunk)) whole = false;
-        });
-    }
-    fdatasync(file);
-    return whole ? double(chunk * chunks) / seconds_since(begin) : 0.0;
-  };
-  const auto write = [&](off_t at, const void* from) { return pwrite(file, from, chunk, at); };
-  DiskRates rates;
-  rate_of(write);  // a run overwrites blocks that the file system has given it before
-  rates.write = rate_of(write);
-  rates.read = rate_of([&](off_t at, void* to) { return pread(file, to, chunk, at); });
-  close(file);
-  return rates;
 }
 
 }  // namespace zero

@@ -38,11 +38,4 @@ class MeasuredKernels final : public Kernels {
 /// thread and returns the call.
 double seconds_together(const RankThreads& here, const std::function<std::function<void()>()>& make);
 
-/// The rates, in bytes per second, at which this machine reads and writes a file in `folder` past the page cache. Both
-/// are 0 if the folder cannot be written to.
-struct DiskRates {
-  double read = 0, write = 0;
-};
-DiskRates measure_disk(const std::string& folder);
-
 }  // namespace zero

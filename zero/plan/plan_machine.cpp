@@ -19,6 +19,7 @@
 #include "zero/estimate/nearest_fit.h"
 #include "zero/estimate/target_machine.h"
 #include "zero/plan/collective_probe.h"
+#include "zero/plan/disk_probe.h"
 #include "zero/plan/measured_kernels.h"
 #include "zero/plan/node_sheets.h"
 #include "zero/plan/sheet_kernels.h"
@@ -70,6 +71,7 @@ PlanMachine machine_of_sheet(const MachineRequest& request) {
   machine.host_memory = {sheet.host_rate * 0.6 / gpus, "60 % (assumed) of the host's channels, divided by the GPUs"};
   machine.disk_read = {sheet.disk_read / gpus, "the node's drives (DeepNVMe's published rate for Gen5), divided"};
   machine.disk_write = {sheet.disk_write / gpus, "the same"};
+  machine.disk_update = {1 / (1 / machine.disk_read.value + 1 / machine.disk_write.value), "both in turns"};
   if (!sheet.runs_zero) machine.notes.push_back("zero has no backend for this GPU: the plan only compares machines");
   machine.notes.push_back("no GPU has run zero's kernels yet: rates are assumed shares of the data sheet");
   return machine;
@@ -81,17 +83,23 @@ void measure_disk_of(PlanMachine& machine, const Config& config, bool measure) {
   std::filesystem::path nearest = std::filesystem::absolute(offload_directory(config)).lexically_normal();
   while (!is_there(nearest.string()) && nearest.has_relative_path()) nearest = nearest.parent_path();
   const std::string folder = nearest.string();
-  if (measure && timings.find("disk read " + folder) == 0) {
-    const DiskRates rates = measure_disk(folder);
-    if (rates.read > 0 && rates.write > 0) {
-      timings.put("disk read " + folder, 1 / rates.read);
-      timings.put("disk write " + folder, 1 / rates.write);
+  const auto name = [&](const char* what) { return text("disk ", what, " ", folder); };
+  if (measure && timings.find(name("update")) == 0) {
+    const DiskRates rates = measure_disk(folder, machine.ranks_per_node);
+    if (rates.update > 0) {
+      timings.put(name("read"), 1 / rates.read);
+      timings.put(name("write"), 1 / rates.write);
+      timings.put(name("update"), 1 / rates.update);
     }
   }
-  const double read = timings.find("disk read " + folder), write = timings.find("disk write " + folder);
-  const std::string source = read > 0 ? "measured in " + folder : "assumed";
-  machine.disk_read = {(read > 0 ? 1 / read : 1e9) / machine.ranks_per_node, source};
-  machine.disk_write = {(write > 0 ? 1 / write : 1e9) / machine.ranks_per_node, source};
+  const bool known = timings.find(name("update")) > 0;
+  const std::string source = known ? "measured in " + folder : "assumed";
+  const auto rate = [&](const char* what, double assumed) {
+    return Rate{known ? 1 / timings.find(name(what)) : assumed / machine.ranks_per_node, source};
+  };
+  machine.disk_read = rate("read", 1e9);
+  machine.disk_write = rate("write", 1e9);
+  machine.disk_update = rate("update", 5e8);
 }
 
 PlanMachine machine_here(const MachineRequest& request, const Config& config) {
@@ -180,7 +188,8 @@ std::vector<std::string> PlanMachine::sources() const {
     lines.push_back(text("host memory: ", int(host_memory.value / 1e7) / 100.0, " GB/s (", host_memory.source, ")"));
   }
   lines.push_back(text("disk: ", int(disk_read.value / 1e7) / 100.0, " GB/s read, ",
-                       int(disk_write.value / 1e7) / 100.0, " GB/s written, for each rank (", disk_read.source, ")"));
+                       int(disk_write.value / 1e7) / 100.0, " GB/s written, ", int(disk_update.value / 1e7) / 100.0,
+                       " GB/s updated, for each rank (", disk_read.source, ")"));
   return lines;
 }
 

@@ -36,6 +36,7 @@ struct PlanMachine {
   NodeLinks links;
   // Bytes per second of one rank.
   Rate host_link, host_memory, disk_read, disk_write;
+  Rate disk_update;  // of states that are read and written back
   std::vector<std::string> notes;
 
   int ranks() const { return nodes * ranks_per_node; }

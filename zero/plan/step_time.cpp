@@ -241,8 +241,8 @@ class Step {
     }
     time_.optimizer += update;
     if (place == "nvme") {
-      // Reads, update and writes of neighbouring groups run side by side.
-      const double disk = own * states * rule.passes * (1 / machine_.disk_read.value + 1 / machine_.disk_write.value);
+      // The disk's transfers and the update of neighbouring chunks run side by side.
+      const double disk = own * states * rule.passes / machine_.disk_update.value;
       time_.disk += std::max(0.0, disk - update);
       time_.bytes_disk += 2 * own * states * rule.passes;
     }

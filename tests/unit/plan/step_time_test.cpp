@@ -29,7 +29,8 @@ PlanMachine two_ranks() {
   machine.kernels = std::make_unique<CountingKernels>();
   machine.links.ranks_per_node = 2;
   machine.links.in_node.fill({0, 1e-9});
-  machine.disk_read.value = machine.disk_write.value = machine.host_memory.value = machine.host_link.value = 1e9;
+  machine.disk_read.value = machine.disk_write.value = machine.disk_update.value = machine.host_memory.value =
+      machine.host_link.value = 1e9;
   return machine;
 }
 

@@ -1,0 +1,82 @@
+#include "zero/plan/disk_probe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "offload/disk/disk_tier.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t probe_elements = 16 << 20;  // 192 MiB of states: several times the tier's buffers
+const std::vector<StateSpec> probe_states{{"master"}, {"exp_avg"}, {"exp_avg_sq"}};
+
+/// The seconds of a visit that all ranks make at once: those of the slowest.
+class SharedVisit {
+ public:
+  explicit SharedVisit(int ranks) : ready_(ranks) {}
+
+  /// Every rank calls this the same number of times, also one whose store could not be made (null).
+  void run(StateStore* store, StateAccess access, std::atomic<double>& slowest) {
+    ready_.arrive_and_wait();
+    const auto begin = std::chrono::steady_clock::now();
+    if (store) store->for_each_chunk(access, [](const StateChunk&) {});
+    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (double known = slowest; took > known && !slowest.compare_exchange_weak(known, took);) {
+    }
+  }
+
+ private:
+  std::barrier<> ready_;
+};
+
+}  // namespace
+
+DiskRates measure_disk(const std::string& folder, int ranks) {
+  std::string own = folder + "/zero-plan-XXXXXX";
+  if (!mkdtemp(own.data())) return {};
+  std::atomic<double> first = 0, write = 0, update = 0, read = 0;
+  std::atomic<bool> failed = false;
+  SharedVisit visit(ranks);
+  const auto measure = [&](int rank) {
+    std::shared_ptr<DiskTier> tier;
+    std::unique_ptr<StateStore> store;
+    const auto guarded = [&](const auto& act) {
+      try {
+        act();
+      } catch (const Error&) {
+        failed = true;
+        store.reset();
+      }
+    };
+    guarded([&] {
+      tier = DiskTier::create({.directory = own, .rank = rank});
+      store = tier->make_store("probe", probe_elements, probe_states);
+    });
+    // The first visit makes the file system find blocks, which a run does once.
+    for (const auto& [access, slowest] :
+         {std::pair(StateAccess::write, &first), std::pair(StateAccess::write, &write),
+          std::pair(StateAccess::read_write, &update), std::pair(StateAccess::read, &read)})
+      guarded([&, access = access, slowest = slowest] { visit.run(store.get(), access, *slowest); });
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(measure, rank);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(own, ignored);
+  if (failed) return {};
+  const double bytes = double(state_bytes(probe_states, probe_elements));
+  return {bytes / read, bytes / write, bytes / update};
+}
+
+}  // namespace zero

@@ -206,17 +206,17 @@ TEST_P(Kernels, AdamWHasTheSameBitsWhereverASpanBegins) {
 
 // Rows of several samples, a width that is no whole group of draws, and numbers beyond 32 bits.
 TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
-  LowRank adapter;
-  adapter.seed = 0x9E3779B97F4A7C15ull;
-  adapter.first_sample = (std::int64_t(1) << 31) + 3;
-  adapter.sequence = 5;
+  Dropout masks;
+  masks.seed = 0x9E3779B97F4A7C15ull;
+  masks.first_sample = (std::int64_t(1) << 31) + 3;
+  masks.sequence = 5;
   for (const double dropout : {0.1, 0.5, 0.99})
     for (const std::int64_t columns : {16, 33, 288}) {
-      adapter.dropout = dropout;
-      adapter.first_row = columns % 5;
-      adapter.first_column = columns == 33 ? 45 : 0;
-      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z),
-                       got = dropout_mask(adapter, z.to(gpu));
+      masks.share = dropout;
+      masks.first_row = columns % 5;
+      masks.first_column = columns == 33 ? 45 : 0;
+      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(masks, z),
+                       got = dropout_mask(masks, z.to(gpu));
       ASSERT_TRUE(got.is_cuda());
       EXPECT_TRUE(at::equal(got.cpu(), want)) << columns;
       EXPECT_GT(want.count_nonzero().item<std::int64_t>(), 0);

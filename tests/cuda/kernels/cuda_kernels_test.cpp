@@ -246,13 +246,15 @@ TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
     }
   const at::Tensor counts = (batch.documents >= 0).to(at::kDouble).unsqueeze(2);
   const at::Tensor qkv = values({3, 12, shape.qkv_width()}), dy = values({3, 12, 64}, 0.4) * counts;
-  const auto run = [&](const at::Tensor& in, const Batch& on, const at::Tensor& gradient) {
+  const auto run = [&](const at::Tensor& in, const Batch& on, const at::Tensor& gradient, double share = 0) {
     Rotary rotary(16, 10000, std::nullopt);
-    const at::Tensor leaf = in.clone().set_requires_grad(true), y = attention(leaf, shape, rotary, on);
+    const at::Tensor leaf = in.clone().set_requires_grad(true),
+                     y = attention(leaf, shape, rotary, on, {share, 7, 3, 2});
     y.backward(gradient);
     return std::pair(y.detach() * counts.to(y.options()), leaf.grad());
   };
   const auto [want, want_gradient] = run(qkv, batch, dy);
+  const auto [dropped, dropped_gradient] = run(qkv, batch, dy, 0.3);
   batch.ids = batch.documents.to(at::kLong);
   const Batch there = to_device(batch, gpu, GetParam());
   EXPECT_EQ(there.spans.defined(), GetParam() != at::kFloat);
@@ -260,6 +262,9 @@ TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
   const auto [got, got_gradient] = run(up(qkv), there, up(dy));
   expect_near(got, want, "heads");
   expect_near(got_gradient, want_gradient, "gradient");
+  const auto [own, own_gradient] = run(up(qkv), there, up(dy), 0.3);
+  expect_near(own, dropped, "heads with dropout");
+  expect_near(own_gradient, dropped_gradient, "gradient with dropout");
 }
 
 // A rank without rows.

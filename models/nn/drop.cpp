@@ -1,6 +1,7 @@
 #include "models/nn/drop.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
@@ -15,10 +16,11 @@ struct HeldDropout : torch::CustomClassHolder {
   Dropout dropout;
 };
 
-/// Scales in the type of the arithmetic: a mask in a narrow type would hold a rounded scale.
+/// Scales in fp32 (fp64 for fp64): a mask in a narrow type would hold a rounded scale.
 at::Tensor dropped(const at::Tensor& x, const Dropout& dropout) {
-  const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  return dropout_mask(dropout, rows).sign_().mul_(rows).mul_(1 / (1 - dropout.share)).view(x.sizes());
+  const at::Tensor rows = x.reshape({-1, x.size(-1)}), kept = dropout_mask(dropout, rows).sign_().mul_(rows);
+  const at::ScalarType precise = at::toOpMathType(x.scalar_type());
+  return kept.to(precise).mul_(1 / (1 - dropout.share)).to(x.scalar_type()).view(x.sizes());
 }
 
 struct Drop : torch::autograd::Function<Drop> {

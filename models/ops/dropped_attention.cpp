@@ -50,7 +50,7 @@ struct HeadsOfBatch {
                             : options.causal ? at::ones({length(), length()}, bits).tril_()
                                              : at::ones({length(), length()}, bits);
     return at::zeros({length(), length()}, q.options().dtype(type))
-        .masked_fill_(sees.logical_not(), -std::numeric_limits<double>::infinity());
+        .masked_fill_(sees.eq(0), -std::numeric_limits<double>::infinity());
   }
 };
 

@@ -21,7 +21,7 @@ struct LowRank {
   at::Tensor magnitude;  // [rows], or undefined
   std::int64_t begin = 0;
   double scale = 1;
-  Dropout dropout;  // of z
+  Dropout dropout = {};  // of z
   // If ranks divide the weight's columns, it sums a tensor in place over the ranks that hold the other columns.
   std::function<void(const at::Tensor&)> sum_over_columns = {};
 

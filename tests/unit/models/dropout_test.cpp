@@ -101,9 +101,12 @@ at::Tensor plain_loss(const std::map<std::string, at::Tensor>& weights, const Ba
   };
   const at::Tensor unseen = at::ones({10, 10}, at::kBool).triu(1);
   auto mask = masks.begin();
+  const auto dropped = [&](const at::Tensor& x, double share) {
+    return x * (mask++)->ne(0).view_as(x).to(at::kDouble) / (1 - share);  // the mask's own scale is fp32
+  };
   at::Tensor x = weight("wte.weight").index_select(0, batch.ids.view({-1})).view({2, 10, 32}) +
                  weight("wpe.weight").narrow(0, 0, 10);
-  x = x * (mask++)->view_as(x);
+  x = dropped(x, 0.2);
   for (const std::string block : {"h.0.", "h.1."}) {
     const auto heads = linear(normed(x, block + "ln_1"), block + "attn.c_attn").view({2, 10, 3, 4, 8}).unbind(2);
     const auto of = [&](int i) { return heads[std::size_t(i)].transpose(1, 2); };
@@ -111,9 +114,9 @@ at::Tensor plain_loss(const std::map<std::string, at::Tensor>& weights, const Ba
     shares = shares.softmax(-1) * at::stack(std::vector<at::Tensor>(mask, mask + 8)).view({2, 4, 10, 10});
     mask += 8;
     at::Tensor added = linear(at::matmul(shares, of(2)).transpose(1, 2).reshape({2, 10, 32}), block + "attn.c_proj");
-    x = x + added * (mask++)->view_as(x);
+    x = x + dropped(added, 0.4);
     added = linear(at::gelu(linear(normed(x, block + "ln_2"), block + "mlp.c_fc"), "tanh"), block + "mlp.c_proj");
-    x = x + added * (mask++)->view_as(x);
+    x = x + dropped(added, 0.4);
   }
   const at::Tensor logits = at::matmul(normed(x, "ln_f"), weight("wte.weight").t());
   return at::cross_entropy_loss(logits.view({20, -1}), batch.targets.reshape({-1}), {}, at::Reduction::Sum);
@@ -140,9 +143,10 @@ TEST(ModelDropout, DrawsEveryPlaceAnewAndTheSameInBackward) {
   for (std::size_t i = 0; i < first.forward.size(); ++i) {
     const at::Tensor& mask = first.forward[i];
     const double apart = mask.numel() > 100 ? 0.1 : 0.25;  // 640 or 100 numbers
-    for (std::size_t j = 0; j < i; ++j)
-      if (mask.sizes() == first.forward[j].sizes())
-        EXPECT_NEAR(agreement(mask, first.forward[j]), 0.5, apart) << "draws " << j << " and " << i;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (mask.sizes() != first.forward[j].sizes()) continue;
+      EXPECT_NEAR(agreement(mask, first.forward[j]), 0.5, apart) << "draws " << j << " and " << i;
+    }
     EXPECT_NEAR(agreement(mask, second.forward[i]), 0.5, apart) << "the next step's draw " << i;
     EXPECT_NEAR(agreement(mask, others.forward[i]), 0.5, apart) << "draw " << i << " of other samples";
     int same = 0;

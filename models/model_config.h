@@ -2,7 +2,6 @@
 // ModelConfig: the sizes and kinds from which a decoder is built, and the presets. A family (models/families) fills it
 // from a config.json. Does not include LibTorch.
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +24,15 @@ struct LayerAttention {
   Rope rope = Rope::global;
   std::int64_t window = 0;  // number of visible tokens, including the token itself; 0: all earlier ones
   double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
+};
+
+/// The shares of elements that training drops.
+struct DropoutShares {
+  double embedding = 0;  // of embedded tokens, with their positions
+  double attention = 0;  // of attention's probabilities
+  double residual = 0;   // of what attention and the MLP add to the residual stream
+  bool any() const { return embedding > 0 || attention > 0 || residual > 0; }
+  bool operator==(const DropoutShares&) const = default;
 };
 
 struct ModelConfig {
@@ -62,13 +70,13 @@ struct ModelConfig {
   double local_rope_theta = 10000.0;
   std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
   std::vector<LayerAttention> layers;             // empty: all layers have LayerAttention's defaults
-  // Dropout probabilities above 0, by field name. They matter only in training, which does not support these kinds of
-  // dropout.
-  std::map<std::string, double> dropout;
+  DropoutShares dropout;                          // of config.json
+  std::optional<DropoutShares> run_dropout;       // replaces that of config.json in training, not in files
   // The fields of config.json that affect results, as a JSON object. If empty, they are those of a Llama with the
   // values above.
   std::string fields;
 
+  const DropoutShares& trained_dropout() const { return run_dropout ? *run_dropout : dropout; }
   LayerAttention layer(std::int64_t index) const {
     return layers.empty() ? LayerAttention{} : layers.at(std::size_t(index));
   }

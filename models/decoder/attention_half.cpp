@@ -28,6 +28,7 @@ std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
 /// The heads that each rank of the context axis computes.
 struct DealtHeads {
   std::vector<AttentionShape> shapes;  // by rank
+  std::vector<std::int64_t> firsts;    // each rank's first query head
   RankColumns inputs, outputs;         // columns of qkv, and of attention's output
 };
 
@@ -57,6 +58,7 @@ DealtHeads deal_heads(const AttentionShape& all, std::int64_t ranks) {
         for (std::int64_t query = begin; query < end; ++query) take(input, first + kv_of(query), 1);
     }
     dealt.shapes.push_back(own);
+    dealt.firsts.push_back(begin);
     dealt.inputs.push_back(std::move(input));
     dealt.outputs.push_back(std::move(output));
   }
@@ -80,6 +82,8 @@ AttentionHalf::AttentionHalf(Unit& unit, const ModelConfig& c, const DecoderName
       layer_(layer),
       turned_(turned_dimensions(c, layer)),
       shape_(attention_shape(c, layer, place)),
+      first_head_(shape_.heads * place.rank),
+      dropout_(c.trained_dropout().attention, unit.name() + " attention"),
       norm_(c.norm),
       norms_all_heads_(c.head_norm == HeadNorm::all_heads),
       eps_(c.rms_norm_eps),
@@ -116,15 +120,17 @@ WidthPart AttentionHalf::attend(const WidthPart& projected, const ForwardContext
   if (turned_ < shape_.head_dim) qkv = heads_in_order(qkv, shape_, turned_);
   if (context.cache) return {cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})};
   const TokenSplit split(context);
-  return split.has_parts() ? attend_swapped({qkv}, split, *context.batch)
-                           : WidthPart{attention(qkv, shape_, *rotary_, *context.batch)};
+  if (split.has_parts()) return attend_swapped({qkv}, split, context);
+  return {attention(qkv, shape_, *rotary_, *context.batch, dropout_.of_heads(context, first_head_))};
 }
 
-WidthPart AttentionHalf::attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const {
+WidthPart AttentionHalf::attend_swapped(const WidthPart& qkv, const TokenSplit& split,
+                                        const ForwardContext& context) const {
   const DealtHeads dealt = deal_heads(shape_, split.context().size());
-  const AttentionShape& own = dealt.shapes[std::size_t(split.context().rank())];
+  const auto rank = std::size_t(split.context().rank());
+  const HeadDropout dropout = dropout_.of_heads(context, first_head_ + dealt.firsts[rank]);
   const at::Tensor mine = swap_to_columns(qkv, split, dealt.inputs);
-  return swap_to_tokens(attention(mine, own, *rotary_, batch), split, dealt.outputs);
+  return swap_to_tokens(attention(mine, dealt.shapes[rank], *rotary_, *context.batch, dropout), split, dealt.outputs);
 }
 
 std::vector<int> AttentionHalf::parameters() const {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "models/decoder/decoder_half.h"
+#include "models/decoder/dropout_place.h"
 #include "models/decoder/half_ends.h"
 #include "models/ops/attention.h"
 #include "models/ops/rotary.h"
@@ -27,11 +28,13 @@ class AttentionHalf final : public DecoderHalf {
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
   WidthPart attend(const WidthPart& qkv, const ForwardContext& context) const;
   /// Attention on a context axis. Its ranks first exchange tokens for heads.
-  WidthPart attend_swapped(const WidthPart& qkv, const TokenSplit& split, const Batch& batch) const;
+  WidthPart attend_swapped(const WidthPart& qkv, const TokenSplit& split, const ForwardContext& context) const;
 
   const Unit& unit_;
   std::int64_t layer_, turned_;
-  AttentionShape shape_;  // of this rank's heads
+  AttentionShape shape_;     // of this rank's heads
+  std::int64_t first_head_;  // the first of them
+  DropoutPlace dropout_;     // of probabilities
   NormKind norm_;
   bool norms_all_heads_;
   double eps_;

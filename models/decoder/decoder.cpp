@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/decoder/decoder_block.h"
+#include "models/decoder/dropout_place.h"
 #include "models/nn/embedding.h"
 #include "models/nn/head.h"
 #include "models/ops/kv_cache.h"
@@ -27,7 +28,10 @@ std::int64_t first_token(const ModelConfig& config, SlicePlace place) {
 class DecoderEmbedding : public Unit {
  public:
   DecoderEmbedding(const ModelConfig& config, const DecoderNames& names, SlicePlace place)
-      : Unit(names.embedding), scale_(config.embedding_scale), first_token_(first_token(config, place)) {
+      : Unit(names.embedding),
+        dropout_(config.trained_dropout().embedding, names.embedding + " of tokens and positions"),
+        scale_(config.embedding_scale),
+        first_token_(first_token(config, place)) {
     parameters_.push_back(matrix_parameter({vocabulary_matrix(names.embedding, config, place)}, config));
     if (config.learned_positions)
       parameters_.push_back(matrix_parameter(
@@ -40,7 +44,8 @@ class DecoderEmbedding : public Unit {
     at::Tensor x = looked_up(context, split).x;
     // the factor has the weights' type, as in transformers
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options().device(at::kCPU)).to(x.device());
-    return parameters_.size() > 1 ? x + embed(own(positions(context), split), parameters_[1].tensor) : x;
+    if (parameters_.size() > 1) x = x + embed(own(positions(context), split), parameters_[1].tensor);
+    return dropout_.drop(x, context);
   }
 
   bool backward_reads_weights() const override { return false; }
@@ -66,6 +71,7 @@ class DecoderEmbedding : public Unit {
     return at::arange(end - length, end, batch.ids.options()).expand(batch.ids.sizes());
   }
 
+  DropoutPlace dropout_;
   double scale_;
   std::int64_t first_token_;
 };

@@ -32,6 +32,7 @@ HalfOutput::HalfOutput(Unit& unit, const ProjectionModules& modules, const std::
     : unit_(unit),
       product_(unit, modules, config, names, ProductCut::inputs, place),
       norm_(norm_in(unit, norm, config)),
+      dropout_(config.trained_dropout().residual, unit.name() + "." + modules.names.front() + " to the residual"),
       scale_(config.residual_scale) {}
 
 TokenPart HalfOutput::add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const {
@@ -44,10 +45,11 @@ TokenPart HalfOutput::add_activated(const WidthPart& y, const ActivationKind& ho
 }
 
 TokenPart HalfOutput::add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const {
-  if (!norm_.exists() && scale_ == 1) return {product_.apply(input, x.x, context)};
+  if (!norm_.exists() && scale_ == 1 && !dropout_.drops(context)) return {product_.apply(input, x.x, context)};
   TokenPart added{product_.apply(input, {}, context)};
   if (norm_.exists()) added = norm_.apply(unit_.parameters(), added);
-  return {scale_ == 1 ? x.x + added.x : x.x + added.x * scale_};
+  const at::Tensor kept = dropout_.drop(added.x, context);
+  return {scale_ == 1 ? x.x + kept : x.x + kept * scale_};
 }
 
 void HalfOutput::list(std::vector<int>& indices) const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/decoder/decoder_parameters.h"
+#include "models/decoder/dropout_place.h"
 #include "models/decoder/projection.h"
 #include "models/parallel/activations.h"
 
@@ -32,13 +33,14 @@ class HalfInput {
   Projection product_;
 };
 
-/// The product that maps back to the model's width, and a norm of its result.
+/// The product that maps back to the model's width, a norm of its result, and dropout of what is added.
 class HalfOutput {
  public:
   HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,
              const DecoderNames& names, SlicePlace place);
 
-  /// Returns x plus the product of y, or plus the norm of that product, times ModelConfig::residual_scale.
+  /// Returns x plus the product of y, or plus the norm of that product, times ModelConfig::residual_scale. Training
+  /// drops elements of what is added.
   TokenPart add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const;
   /// Does the same, but applies the activation to y first.
   TokenPart add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
@@ -52,6 +54,7 @@ class HalfOutput {
   const Unit& unit_;
   Projection product_;
   DecoderNorm norm_;
+  DropoutPlace dropout_;
   double scale_;
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/decoder/decoder_parameters.h"
+#include "models/decoder/dropout_place.h"
 
 namespace zero {
 
@@ -80,14 +81,12 @@ LowRank Projection::low_rank(const Adapter& adapter, const LinearInput& input, c
                   adapter.magnitude < 0 ? at::Tensor() : tensor(adapter.magnitude)};
   tensors.begin = adapter.begin;
   tensors.scale = adapter.scale;
-  tensors.dropout = context.training ? adapter.dropout : 0.0;
-  tensors.seed = context.seed ^ adapter.seed;
-  tensors.first_sample = context.first_sample;
+  tensors.dropout = dropout_of(context, adapter.dropout, adapter.seed);
   const std::int64_t row_length = context.tile.row_length > 0 ? context.tile.row_length : input.x.size(1);
-  tensors.first_row = input.tokens.first() + context.tile.first;
-  tensors.sequence = input.tokens.any() ? input.tokens.length() : row_length;
+  tensors.dropout.first_row = input.tokens.first() + context.tile.first;
+  tensors.dropout.sequence = input.tokens.any() ? input.tokens.length() : row_length;
   if (input.flow != TokenFlow::scatters) return tensors;
-  tensors.first_column = first_input_;
+  tensors.dropout.first_column = first_input_;
   tensors.sum_over_columns = [split = input.tokens](const at::Tensor& sums) { sum_over(split.ranks(), sums); };
   return tensors;
 }

@@ -68,14 +68,9 @@ void read_activation(ConfigFields& fields, const std::string& name, ModelConfig&
   config.activation = found->second;
 }
 
-void read_dropout(ConfigFields& fields, ModelConfig& config, std::initializer_list<const char*> names,
-                  double otherwise) {
-  for (const char* name : names) {
-    double share = otherwise;
-    fields.number(name, share);
-    if (share < 0 || share > 1) fields.refuse(text(name, " = ", share, " must be from 0 to 1"));
-    if (share > 0) config.dropout[name] = share;
-  }
+void read_dropout(ConfigFields& fields, const std::string& name, double& share) {
+  fields.number(name, share);
+  if (!(share >= 0 && share < 1)) fields.refuse(text(name, " = ", share, " must be at least 0 and below 1"));
 }
 
 void read_attention_bias(ConfigFields& fields, ModelConfig& config) {
@@ -105,7 +100,7 @@ void read_sizes(ConfigFields& fields, ModelConfig& config, const std::string& ep
     config.head_dim = config.hidden_size / config.num_attention_heads;
   fields.integer("head_dim", config.head_dim);
   fields.number(eps, config.rms_norm_eps);
-  read_dropout(fields, config, {"attention_dropout"});
+  read_dropout(fields, "attention_dropout", config.dropout.attention);
   read_tokens(fields, config);
 }
 

@@ -28,10 +28,8 @@ void read_activation(ConfigFields& fields, const std::string& name, ModelConfig&
 /// and lie outside the vocabulary are ignored: transformers adds them to every file.
 void read_tokens(ConfigFields& fields, ModelConfig& config);
 
-/// Reads the dropout probabilities of these fields, which share one default, into ModelConfig::dropout. Throws
-/// InputError for a value that is not a probability.
-void read_dropout(ConfigFields& fields, ModelConfig& config, std::initializer_list<const char*> names,
-                  double otherwise = 0);
+/// Reads a share of ModelConfig::dropout. Throws InputError unless it is at least 0 and below 1.
+void read_dropout(ConfigFields& fields, const std::string& name, double& share);
 
 /// Reads attention_bias, which covers q, k, v and the output.
 void read_attention_bias(ConfigFields& fields, ModelConfig& config);

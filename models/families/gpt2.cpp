@@ -43,7 +43,10 @@ void read(ConfigFields& fields, ModelConfig& config) {
   read_tokens(fields, config);
   config.residual_initializer_range = config.initializer_range / std::sqrt(2.0 * double(config.num_hidden_layers));
   fields.number("layer_norm_epsilon", config.rms_norm_eps);
-  read_dropout(fields, config, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
+  config.dropout = {0.1, 0.1, 0.1};
+  read_dropout(fields, "embd_pdrop", config.dropout.embedding);
+  read_dropout(fields, "attn_pdrop", config.dropout.attention);
+  read_dropout(fields, "resid_pdrop", config.dropout.residual);
   fields.only("add_cross_attention", "false");
   config.norm = NormKind::layer;
   config.gated = false;

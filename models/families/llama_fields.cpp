@@ -53,8 +53,7 @@ ordered_json json_of(const LongRopeScaling& scaling) {
 
 void add_llama_fields(ordered_json& file, const ModelConfig& config) {
   file["attention_bias"] = config.qkv_bias;
-  const auto dropout = config.dropout.find("attention_dropout");
-  file["attention_dropout"] = dropout == config.dropout.end() ? 0.0 : dropout->second;
+  file["attention_dropout"] = config.dropout.attention;
   file["mlp_bias"] = config.mlp_bias;
   file["hidden_act"] = name_of(config.activation);
   file["vocab_size"] = config.vocab_size;

@@ -12,7 +12,9 @@ void read(ConfigFields& fields, ModelConfig& config) {
   config.eos_token_ids = {32000};
   read_decoder(fields, config,
                {.original_max_position_embeddings = 4096, .old_names_of_longrope = true, .partial = true});
-  read_dropout(fields, config, {"resid_pdrop", "embd_pdrop"});
+  read_dropout(fields, "resid_pdrop", config.dropout.residual);
+  double unused = 0;
+  read_dropout(fields, "embd_pdrop", unused);  // transformers' class does not apply it
   const auto window = read_window(fields, std::nullopt);
   set_windows(fields, config, std::vector<bool>(std::size_t(config.num_hidden_layers), window.has_value()), window);
 }

@@ -16,7 +16,8 @@ void read(ConfigFields& fields, ModelConfig& config) {
   config.tie_word_embeddings = true;
   config.activation = Activation::gelu_tanh;
   read_decoder(fields, config, {}, "norm_epsilon");
-  read_dropout(fields, config, {"residual_dropout", "embedding_dropout"});
+  read_dropout(fields, "embedding_dropout", config.dropout.embedding);
+  read_dropout(fields, "residual_dropout", config.dropout.residual);
   const auto window = read_window(fields, std::nullopt);
   set_windows(fields, config, std::vector<bool>(std::size_t(config.num_hidden_layers), window.has_value()), window);
   bool biases = true;

@@ -8,6 +8,7 @@
 #include "base/activity_clock.h"
 #include "models/ops/attention_function.h"
 #include "models/ops/backends.h"
+#include "models/ops/dropped_attention.h"
 #include "models/ops/kv_cache.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/meta_kernels.h"
@@ -77,10 +78,16 @@ Heads split_and_rotate(const at::Tensor& qkv, const AttentionShape& shape, const
   return {rotate(parts[0], table, positions), rotate(parts[1], table, positions), parts[2]};
 }
 
+/// [B, heads, T, head_dim] as [B, T, heads * head_dim]. Names every size, since a rank without rows has B = 0.
+at::Tensor tokens_of(const at::Tensor& y) {
+  return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
+}
+
 }  // namespace
 
 at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                             const AttendOptions& options) {
+  if (options.dropout.share > 0) return tokens_of(dropped_attention(q, k, v, mask, options));
   if (!q.is_cuda() && widened_on_cpu(q.scalar_type()))
     return attend(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, options).to(q.scalar_type());
   const AttentionTerms terms{q,
@@ -93,8 +100,7 @@ at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::
   const at::Tensor y = q.is_meta() ? attend_on_meta(q, k, v, mask)
                        : divided   ? UndividedAttention::apply(q, k, v, terms)
                                    : product_attention(terms);
-  // Names every size, since a rank without rows has B = 0.
-  return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
+  return tokens_of(y);
 }
 
 at::Tensor document_mask(const at::Tensor& documents) {
@@ -123,25 +129,26 @@ std::int64_t cpu::table_rows(const at::Tensor& qkv, const std::optional<at::Tens
 }
 
 at::Tensor composed::attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                               const Batch& batch) {
+                               const Batch& batch, const HeadDropout& dropout) {
   const Heads heads = split_and_rotate(qkv, shape, table, batch.positions);
   at::Tensor mask = document_mask(batch.documents);
   if (const at::Tensor window = window_mask(qkv.size(1), shape.window, qkv.device()); window.defined())
     mask = mask.defined() ? mask & window : window;
   return attend(heads.q.transpose(1, 2), heads.k.transpose(1, 2), heads.v.transpose(1, 2), mask,
-                {.causal = true, .scale = shape.scale});
+                {.causal = true, .scale = shape.scale, .dropout = dropout});
 }
 
 at::Tensor cpu::attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                          const Batch& batch) {
-  const at::Tensor y = kernel_attention(qkv, shape, table, batch);
-  return y.defined() ? y : composed::attention(qkv, shape, table, batch);
+                          const Batch& batch, const HeadDropout& dropout) {
+  const at::Tensor y = kernel_attention(qkv, shape, table, batch, dropout);
+  return y.defined() ? y : composed::attention(qkv, shape, table, batch, dropout);
 }
 
 at::Tensor meta::attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                           const Batch& batch) {
-  if (batch.meta.device == at::kCUDA) return device_attention_on_meta(qkv, shape, batch.documents.defined());
-  return cpu::attention(qkv, shape, table, batch);
+                           const Batch& batch, const HeadDropout& dropout) {
+  if (batch.meta.device != at::kCUDA) return cpu::attention(qkv, shape, table, batch, dropout);
+  if (dropout.share > 0) return composed::attention(qkv, shape, table, batch, dropout);
+  return device_attention_on_meta(qkv, shape, batch.documents.defined());
 }
 
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,

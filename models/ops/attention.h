@@ -4,6 +4,7 @@
 // nearest of these tokens. Padding attends only to itself.
 #include <ATen/core/Tensor.h>
 
+#include "models/ops/dropout.h"
 #include "models/ops/rotary.h"
 #include "models/unit.h"
 
@@ -20,9 +21,10 @@ struct AttentionShape {
 };
 
 /// qkv [B, T, (heads + 2 kv_heads) head_dim], q first, before rotation. qkv is overwritten, and its contents are
-/// undefined afterwards. Uses the batch's positions and documents, or their GPU forms. Returns [B, T, heads *
-/// head_dim].
-at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch);
+/// undefined afterwards. Uses the batch's positions and documents, or their GPU forms. `dropout` drops probabilities
+/// after the softmax. Returns [B, T, heads * head_dim].
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
+                     const HeadDropout& dropout = {});
 
 /// The mask of the tokens that each token of a row attends to, [B, 1, T, T] bool, for documents [B, T]. Undefined if
 /// `documents` is undefined.

@@ -99,14 +99,15 @@ struct Places {
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape,
-                            const Rotary::Table& table, const Places& places) {
+                            const Rotary::Table& table, const Places& places, const HeadDropout& dropout) {
     const at::Tensor &positions = places.positions, &first = places.first;
     const std::int64_t B = qkv.size(0), T = qkv.size(1);
     const at::Tensor out = at::empty({B, T, shape.heads * shape.head_dim}, qkv.options());
     const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
-      for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse), kernels::attention_kernels<E>()->forward);
+      for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse, dropout),
+                        kernels::attention_kernels<E>()->forward);
     });
     torch::autograd::impl::bump_version(qkv);  // invalidates copies saved for backward
     context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
@@ -114,6 +115,10 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     context->saved_data["kv_heads"] = shape.kv_heads;
     context->saved_data["head_dim"] = shape.head_dim;
     context->saved_data["scale"] = shape.scale;
+    context->saved_data["dropout"] = dropout.share;
+    context->saved_data["seed"] = static_cast<std::int64_t>(dropout.seed);
+    context->saved_data["first_sample"] = dropout.first_sample;
+    context->saved_data["first_head"] = dropout.first_head;
     return out;
   }
 
@@ -126,20 +131,24 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                context->saved_data["head_dim"].toInt(),
                                0,  // saved[4] has the window
                                context->saved_data["scale"].toDouble()};
+    const HeadDropout dropout{context->saved_data["dropout"].toDouble(),
+                              static_cast<std::uint64_t>(context->saved_data["seed"].toInt()),
+                              context->saved_data["first_sample"].toInt(), context->saved_data["first_head"].toInt()};
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
-      auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);
+      auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2], dropout);
       whole.dout = read_of<E>(dout);
       whole.dqkv = data_of<E>(dqkv);
       for_every_head<E>(qkv, whole, kernels::attention_kernels<E>()->backward);
       rotate_in_place<E>(dqkv, shape, {saved[5], saved[6]}, saved[3], -1);
     });
-    return {dqkv, {}, {}, {}};
+    return {dqkv, {}, {}, {}, {}};
   }
 
  private:
   template <class E>
   static kernels::AttentionProblem<E> problem(const at::Tensor& qkv, const AttentionShape& shape,
-                                              const at::Tensor& first, const at::Tensor& out, const at::Tensor& lse) {
+                                              const at::Tensor& first, const at::Tensor& out, const at::Tensor& lse,
+                                              const HeadDropout& dropout) {
     const float scale =
         shape.scale > 0 ? static_cast<float>(shape.scale) : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
     return {read_of<E>(qkv),
@@ -152,7 +161,9 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
             shape.heads,
             shape.kv_heads,
             shape.head_dim,
-            scale};
+            scale,
+            {dropout.seed, dropout.first_sample, dropout.first_head, dropout_threshold(dropout.share),
+             kept_scale(dropout.share)}};
   }
 };
 
@@ -165,12 +176,13 @@ bool kernels_take(const at::Tensor& qkv, const AttentionShape& shape) {
 }  // namespace
 
 at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                            const Batch& batch) {
+                            const Batch& batch, const HeadDropout& dropout) {
   if (!kernels_take(qkv, shape)) return {};
   const std::optional<at::Tensor> first = first_visible(qkv, shape, batch);
   if (!first) return {};
   return AttentionFunction::apply(
-      qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *first});
+      qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *first},
+      dropout);
 }
 
 }  // namespace zero

@@ -11,6 +11,6 @@ namespace zero {
 /// bf16, without AVX512-BF16). Saves qkv (rotated in place), the result, and one number per token and head for the
 /// backward pass.
 at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                            const Batch& batch);
+                            const Batch& batch, const HeadDropout& dropout);
 
 }  // namespace zero

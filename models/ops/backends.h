@@ -58,10 +58,11 @@ using attention_operation = at::Tensor(const at::Tensor& qkv, const at::Tensor& 
                                        const std::optional<at::Tensor>& documents,
                                        const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                        const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
-                                       bool gpu_on_meta, std::int64_t window, double scale);
+                                       bool gpu_on_meta, std::int64_t window, double scale, double dropout,
+                                       std::int64_t seed, std::int64_t first_sample, std::int64_t first_head);
 /// An attention with structured arguments. attention_operation() adapts it to the operation's flat arguments.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                             const Batch& batch);
+                             const Batch& batch, const HeadDropout& dropout);
 
 }  // namespace signature
 
@@ -89,8 +90,10 @@ signature::attention attention;
 struct AttendOptions {
   bool causal = true;  // used if there is no mask
   double scale = 0;    // as in AttentionShape
+  HeadDropout dropout = {};
 };
-/// Calls LibTorch's attention on rotated q, k and v, each [B, heads, T, head_dim]. Returns [B, T, heads * head_dim].
+/// Calls LibTorch's attention on rotated q, k and v, each [B, heads, T, head_dim]; with dropout, dropped_attention().
+/// Returns [B, T, heads * head_dim].
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                   const AttendOptions& options);
 
@@ -134,7 +137,8 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
                                const std::optional<at::Tensor>& positions, const std::optional<at::Tensor>& documents,
                                const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
-                               bool gpu_on_meta, std::int64_t window, double scale) {
+                               bool gpu_on_meta, std::int64_t window, double scale, double dropout, std::int64_t seed,
+                               std::int64_t first_sample, std::int64_t first_head) {
   Batch batch;
   batch.positions = positions.value_or(at::Tensor());
   batch.documents = documents.value_or(at::Tensor());
@@ -142,7 +146,8 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
   batch.longest_span = longest_span;
   batch.bias = bias.value_or(at::Tensor());
   if (gpu_on_meta) batch.meta.device = at::kCUDA;
-  return function(qkv, {heads, kv_heads, 2 * cos.size(1), window, scale}, {cos, sin}, batch);
+  return function(qkv, {heads, kv_heads, 2 * cos.size(1), window, scale}, {cos, sin}, batch,
+                  {dropout, static_cast<std::uint64_t>(seed), first_sample, first_head});
 }
 
 }  // namespace zero

@@ -125,6 +125,12 @@ void logits_and_targets(const Arguments& call, const at::Tensor& logits, const a
   call.below("targets", targets, logits.size(1), "the size of the vocabulary");
 }
 
+void draws(const Arguments& call, double dropout, std::int64_t first_sample) {
+  call.require(dropout >= 0 && dropout < 1, "dropout", dropout, "at least 0, and below 1");
+  call.require(first_sample >= 0 && first_sample < std::int64_t{1} << 62, "first_sample", first_sample,
+               "at least 0, and below 2^62");
+}
+
 void factors(const Arguments& call, const at::Tensor& a, const at::Tensor& b, std::int64_t terms) {
   call.tensor("a", a, floats, {any, any});
   call.tensor("b", b, a.scalar_type(), {terms, any}, a);
@@ -192,9 +198,7 @@ void dropout_mask(const at::Tensor& z, double dropout, std::int64_t, std::int64_
                   std::int64_t first_row, std::int64_t first_column) {
   const Arguments call("dropout_mask");
   call.tensor("z", z, floats, {any, any});
-  call.require(dropout >= 0 && dropout < 1, "dropout", dropout, "at least 0, and below 1");
-  call.require(first_sample >= 0 && first_sample < std::int64_t{1} << 62, "first_sample", first_sample,
-               "at least 0, and below 2^62");
+  draws(call, dropout, first_sample);
   call.require(sequence >= 1, "sequence", sequence, "at least 1: the tokens of a sequence");
   const auto place = [&](const char* name, std::int64_t number) {
     call.require(number >= 0 && number < std::int64_t{1} << 62, name, number, "at least 0, and below 2^62");
@@ -256,7 +260,8 @@ void table_rows(const at::Tensor& qkv, const std::optional<at::Tensor>& position
 void attention(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& sin,
                const std::optional<at::Tensor>& positions, const std::optional<at::Tensor>& documents,
                const std::optional<at::Tensor>& spans, std::int64_t longest_span, const std::optional<at::Tensor>& bias,
-               std::int64_t heads, std::int64_t kv_heads, bool, std::int64_t window, double scale) {
+               std::int64_t heads, std::int64_t kv_heads, bool, std::int64_t window, double scale, double dropout,
+               std::int64_t, std::int64_t first_sample, std::int64_t first_head) {
   constexpr at::ScalarType masks[] = {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble, at::kBool};
   const Arguments call("attention");
   call.tensor("qkv", qkv, floats, {any, any, any});
@@ -283,6 +288,9 @@ void attention(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& s
   call.require(longest_span >= 0, "longest_span", longest_span, "at least 0");
   call.require(window >= 0, "window", window, "at least 0");
   call.require(scale >= 0 && std::isfinite(scale), "scale", scale, "at least 0, and finite");
+  draws(call, dropout, first_sample);
+  call.require(first_head >= 0 && first_head < std::int64_t{1} << 29, "first_head", first_head,
+               "at least 0, and below 2^29");
 }
 
 }  // namespace zero::check

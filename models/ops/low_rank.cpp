@@ -3,10 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 
-#include "base/philox.h"
-#include "models/ops/backends.h"
 #include "models/ops/matrix_product.h"
-#include "models/ops/row_dispatch.h"
 #include "models/undivided.h"
 
 namespace zero {
@@ -32,7 +29,8 @@ at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight) {
 }
 
 void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y) {
-  const at::Tensor u = matrix_product(adapter.dropout > 0 ? z.mul(dropout_mask(adapter, z)) : z, adapter.a.t());
+  const at::Tensor u =
+      matrix_product(adapter.dropout.share > 0 ? z.mul(dropout_mask(adapter.dropout, z)) : z, adapter.a.t());
   at::Tensor part = columns_of(adapter, y);
   part.add_(matrix_product(u, adapter.b.t()), adapter.scale);
   if (adapter.magnitude.defined())
@@ -43,7 +41,7 @@ void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor&
 LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight,
                                    at::Tensor& dy, at::Tensor& dz) {
   LowRankGradients gradients;
-  const at::Tensor mask = adapter.dropout > 0 ? dropout_mask(adapter, z) : at::Tensor();
+  const at::Tensor mask = adapter.dropout.share > 0 ? dropout_mask(adapter.dropout, z) : at::Tensor();
   const at::Tensor dropped = mask.defined() ? z.mul(mask) : z;
   const at::Tensor u = matrix_product(dropped, adapter.a.t());
   at::Tensor part = columns_of(adapter, dy);
@@ -66,29 +64,6 @@ LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, 
     dz.add_(mask.defined() ? through.mul(mask) : through);
   }
   return gradients;
-}
-
-at::Tensor composed::dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
-                                  std::int64_t sequence, std::int64_t first_row, std::int64_t first_column) {
-  const std::int64_t rows = z.size(0), columns = z.size(1);
-  const at::Device drawn_on = z.is_meta() ? at::kMeta : at::kCPU;
-  const at::Tensor mask = at::empty({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(drawn_on));
-  const std::uint32_t threshold = dropout_threshold(dropout);
-  const float kept = kept_scale(dropout);
-  // a random number costs as much as a few operations
-  by_rows(mask, rows, 4 * columns, [&](std::int64_t begin, std::int64_t end) {
-    float* out = data_of<float>(mask);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t row = first_row + r, sample = first_sample + row / sequence, place = row % sequence;
-      const PhiloxKey key{static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(sample << 32 | place)};
-      for (std::int64_t c = 0; c < columns;) {
-        const auto words = philox_group(key, static_cast<std::uint64_t>((first_column + c) / 32));
-        for (std::int64_t i = (first_column + c) % 32; i < 32 && c < columns; ++i, ++c)
-          out[r * columns + c] = words[i / 8][i % 8] < threshold ? 0.f : kept;
-      }
-    }
-  });
-  return mask.to(z.options());
 }
 
 }  // namespace zero

@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "models/ops/dropout.h"
+
 namespace zero {
 
 /// An adapter adds scale B A to rows [begin, begin + rows) of a weight [out, in], applied to the input z after dropout.
@@ -19,24 +21,12 @@ struct LowRank {
   at::Tensor magnitude;  // [rows], or undefined
   std::int64_t begin = 0;
   double scale = 1;
-  double dropout = 0;      // probability that an input element is zeroed (others are scaled up); 0 outside training
-  std::uint64_t seed = 0;  // of the dropout draws; differs for every module and step
-  // The global number of z's first sequence, and the length of sequences. Draws are keyed by sequence and position, so
-  // they do not depend on how sequences are divided into batches.
-  std::int64_t first_sample = 0;
-  std::int64_t sequence = 1;
-  std::int64_t first_row = 0;  // first row of z, counted from the beginning of the first sequence
-  // If ranks divide the weight's columns, `first_column` is z's first column in the full width. sum_over_columns() sums
-  // a tensor in place over the ranks that hold the other columns.
-  std::int64_t first_column = 0;
+  Dropout dropout = {};  // of z
+  // If ranks divide the weight's columns, it sums a tensor in place over the ranks that hold the other columns.
   std::function<void(const at::Tensor&)> sum_over_columns = {};
 
   std::int64_t rows() const { return b.size(0); }
 };
-
-/// Returns 0 or 1 / (1 - p) for every element of z [n, in], in z's type and on its device. Every device draws the same
-/// mask, keyed as above.
-at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z);
 
 /// y [n, out] += the adapter's output for z [n, in]. If there is a magnitude, the adapted columns of y are rescaled, so
 /// y must not yet include a residual.

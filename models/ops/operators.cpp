@@ -8,9 +8,9 @@
 #include "models/ops/checks.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/cuda/device_operators.h"
+#include "models/ops/dropout.h"
 #include "models/ops/embedding_backward.h"
 #include "models/ops/head_rows.h"
-#include "models/ops/low_rank.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
@@ -36,7 +36,8 @@ TORCH_LIBRARY(zero, m) {
   m.def("table_rows(Tensor qkv, Tensor? positions) -> int");
   m.def(
       "attention(Tensor(a!) qkv, Tensor cos, Tensor sin, Tensor? positions, Tensor? documents, Tensor? spans, "
-      "int longest_span, Tensor? bias, int heads, int kv_heads, bool gpu_on_meta=False, int window=0, float scale=0.) -> Tensor");
+      "int longest_span, Tensor? bias, int heads, int kv_heads, bool gpu_on_meta=False, int window=0, float scale=0., "
+      "float dropout=0., int seed=0, int first_sample=0, int first_head=0) -> Tensor");
 }
 
 namespace zero {
@@ -166,10 +167,10 @@ void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, cons
   op.call(logits, targets, lse, scale);
 }
 
-at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
+at::Tensor dropout_mask(const Dropout& dropout, const at::Tensor& z) {
   static const auto op = operation<signature::dropout_mask>("zero::dropout_mask");
-  return op.call(z, adapter.dropout, static_cast<std::int64_t>(adapter.seed), adapter.first_sample, adapter.sequence,
-                 adapter.first_row, adapter.first_column);
+  return op.call(z, dropout.share, static_cast<std::int64_t>(dropout.seed), dropout.first_sample, dropout.sequence,
+                 dropout.first_row, dropout.first_column);
 }
 
 at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {
@@ -207,7 +208,8 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Te
   return op.call(a, b, if_defined(residual), if_defined(bias));
 }
 
-at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
+                     const HeadDropout& dropout) {
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
   const ActivityScope scope(Activity::attention);
   static const auto rows = operation<signature::table_rows>("zero::table_rows");
@@ -217,7 +219,8 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
   const at::Tensor turned = rotary.rows(qkv, batch.positions, batch.documents, length);
   return op.call(qkv, table.cos, table.sin, if_defined(turned), if_defined(batch.documents), if_defined(batch.spans),
                  batch.longest_span, if_defined(batch.bias), shape.heads, shape.kv_heads,
-                 batch.meta.device == at::kCUDA, shape.window, shape.scale);
+                 batch.meta.device == at::kCUDA, shape.window, shape.scale, dropout.share,
+                 static_cast<std::int64_t>(dropout.seed), dropout.first_sample, dropout.first_head);
 }
 
 }  // namespace zero

@@ -53,8 +53,10 @@ std::vector<std::int64_t> TokenSplit::part_shape(std::int64_t width) const {
 
 at::Tensor TokenSplit::part_rows(const at::Tensor& all) const { return rows_of(all, first_, first_ + part_, part_); }
 
+std::int64_t TokenSplit::own_first() const { return first_ + (tensor_ ? tensor_->rank() * own_ : 0); }
+
 at::Tensor TokenSplit::own_rows(const at::Tensor& all) const {
-  const std::int64_t begin = first_ + (tensor_ ? tensor_->rank() * own_ : 0);
+  const std::int64_t begin = own_first();
   return rows_of(all, std::min(begin, first_ + part_), std::min(begin + own_, first_ + part_), own_);
 }
 

@@ -38,6 +38,8 @@ class TokenSplit {
   std::int64_t own() const { return own_; }
   /// The index of the part's first token among all tokens.
   std::int64_t first() const { return first_; }
+  /// The index of this rank's first token among all tokens. Padding may follow the part's last token.
+  std::int64_t own_first() const;
   /// The shape of the part's activations: [B, T, width] if the part is all tokens, otherwise [1, part, width].
   std::vector<std::int64_t> part_shape(std::int64_t width) const;
 

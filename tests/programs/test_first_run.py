@@ -36,7 +36,7 @@ def check_dry_runs_of_a_configuration_alone(place):
     configs = os.path.join(ROOT, "benchmarks", "family_configs")
     for name in sorted(os.listdir(configs)):
         code, out, said = place.run("--dry-run", *elsewhere, "--set", f"model.path={configs}/{name}")
-        assert code == 0 and out.startswith("it fits: ") and ("asks for dropout" in said) == (name == "gpt2.json"), (name, code, out, said)
+        assert code == 0 and out.startswith("it fits: ") and "dropout" not in said, (name, code, out, said)
     done = subprocess.run([place.bin + "/zero_bench", "memory", "config.toml", "--fake-ranks", "4", "--predict"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     assert done.returncode == 0, done
 

@@ -159,10 +159,10 @@ CASES = [
     ("frozen_without_adapters", None, ["zero.frozen=keep"], ["zero.frozen=keep", "[lora]"]),
     ("no_model", remove("model"), [], ["model", "does not exist"]),
     ("no_model_config", remove("model/config.json"), [], ["config.json"]),
-    ("dropout", model_field("attention_dropout", 0.1), [],
-     ['[model] path = "model": model/config.json: attention_dropout = 0.1', "not done in training", "0.0", "Generation and export have none"]),
-    ("dropout_beside_a_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nattention_dropout = 0.5\n[data]\ntrain = "tokens.bin"\n'
-                                     "[training]\nsteps = 1\nseq_len = 8\n"), [], ["config.toml:5", "attention_dropout = 0.5", "not done in training"]),
+    ("dropout_of_everything", model_field("attention_dropout", 1.0), [], ["model/config.json: attention_dropout = 1 must be at least 0 and below 1"]),
+    ("dropout_of_the_run", None, ["model.residual_dropout=1.0"], ["--set model.residual_dropout=1.0: must be at least 0 and below 1"]),
+    ("dropout_beside_a_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nattention_dropout = -0.5\n[data]\ntrain = "tokens.bin"\n'
+                                     "[training]\nsteps = 1\nseq_len = 8\n"), [], ["config.toml:5: [model] attention_dropout = -0.5: must be at least 0 and below 1"]),
     ("family_that_is_not_known", model_field("model_type", "mamba"), ["training.seq_len=129"],
      ['model/config.json: model_type "mamba" is not supported', '"smollm3"', "take a model of one of them, or add the family (docs/extending/model.md)"]),
     ("head_beside_a_tied_embedding", other_head, [], ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"]),

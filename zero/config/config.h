@@ -28,7 +28,9 @@ struct ModelSection {
   std::optional<std::string> preset;          // preset or path, exactly one
   std::optional<std::string> path;            // a Hugging Face directory
   std::map<std::string, std::string> fields;  // config.json fields that change a preset: name -> JSON value
-  bool allow_unused = false;                  // accept unknown tensors in the model's file
+  // Shares that training drops. Absent: the model's own, none with [preference].
+  std::optional<double> embedding_dropout, attention_dropout, residual_dropout;
+  bool allow_unused = false;  // accept unknown tensors in the model's file
   bool operator==(const ModelSection&) const = default;
 };
 

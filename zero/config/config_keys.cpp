@@ -250,6 +250,15 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files. Or "
        "a GGUF file; a frozen base keeps the file's types. --dry-run needs only config.json, in a directory or as the "
        "path itself."},
+      {"model", "embedding_dropout", at<&C::model, &Model::embedding_dropout>, below_one(),
+       "Share of the elements that training drops after the embedding and its positions. Default: as config.json has it "
+       "(embd_pdrop, embedding_dropout), but 0 with [preference], as in TRL. Validation and generation drop nothing."},
+      {"model", "attention_dropout", at<&C::model, &Model::attention_dropout>, below_one(),
+       "Share of attention's probabilities that training drops. Default: as for embedding_dropout (attn_pdrop, "
+       "attention_dropout). On GPUs it needs slower attention by explicit products."},
+      {"model", "residual_dropout", at<&C::model, &Model::residual_dropout>, below_one(),
+       "Share of the elements that training drops from what attention and the MLP add to the residual stream. Default: "
+       "as for embedding_dropout (resid_pdrop, residual_dropout)."},
       {"model", "allow_unused", at<&C::model, &Model::allow_unused>, anything(),
        "Ignore tensors of the model's file that belong to its modules but that its configuration does not mention. If "
        "false, a file with such tensors is refused. `zero_train --allow-unused` sets this key."},

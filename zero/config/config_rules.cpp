@@ -211,19 +211,6 @@ void check_contradictions(const Config& config) {
   mistakes.tell();
 }
 
-/// Throws InputError for a model whose file specifies dropout, since training without it would silently give another
-/// result.
-void refuse_dropout(const Config& config, const ModelConfig& model) {
-  if (model.dropout.empty()) return;
-  std::string fields;
-  for (const auto& [name, share] : model.dropout) fields += text(fields.empty() ? "" : ", ", name, " = ", share);
-  const bool preset = config.model.preset.has_value();
-  refuse(config, preset ? "model." + model.dropout.begin()->first : "model.path",
-         text(preset ? "" : *config.model.path + "/config.json: ", fields,
-              preset ? "" : " (what is absent has the default of its model_type)",
-              ": dropout is not done in training; set to 0.0 to train without. Generation and export have none"));
-}
-
 namespace {
 
 void check_stages(const Config& config, const ModelConfig& model) {
@@ -245,7 +232,6 @@ void check_stages(const Config& config, const ModelConfig& model) {
 void validate_for(const Config& config, int ranks) { BatchArithmetic::of(config, ranks); }
 
 void validate_for_model(const Config& config, const ModelConfig& model) {
-  refuse_dropout(config, model);
   constexpr double most_parameters = 1e13,
                    most_bytes = 1e17;  // their sums, and a thousand checkpoints, stay below 2^63
   const double hidden = double(model.hidden_size), layers = double(model.num_hidden_layers),

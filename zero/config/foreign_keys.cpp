@@ -207,6 +207,12 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"eval_steps", hf, "training.validation_interval", ""},
       {"eval_interval", megatron + ", " + lit, "training.validation_interval", ""},
 
+      {"embd_pdrop", hf, "model.embedding_dropout", ""},
+      {"attn_pdrop", hf, "model.attention_dropout", ""},
+      {"resid_pdrop", hf, "model.residual_dropout", ""},
+      {"attn_dropout", tune, "model.attention_dropout", ""},
+      {"hidden_dropout", megatron, "model.residual_dropout", "and `embedding_dropout`"},
+
       {"learning_rate", hf + ", " + peft + ", " + lit, "optimizer.lr", ""},
       {"adam_beta1", hf, "optimizer.betas", "with betas = [beta1, beta2]"},
       {"adam_beta2", hf, "optimizer.betas", "with betas = [beta1, beta2]"},

@@ -32,12 +32,26 @@ FrozenFormat frozen_format_of(const Config& config) {
   return {};
 }
 
+DropoutShares dropout_shares_of(const Config& config, const DropoutShares& own) {
+  DropoutShares shares = config.preference ? DropoutShares() : own;
+  const ModelSection& given = config.model;
+  shares.embedding = given.embedding_dropout.value_or(shares.embedding);
+  shares.attention = given.attention_dropout.value_or(shares.attention);
+  shares.residual = given.residual_dropout.value_or(shares.residual);
+  return shares;
+}
+
 }  // namespace
 
 ModelConfig model_config_of(const Config& config) {
-  if (config.model.path) return config_of_model(*config.model.path);
+  if (config.model.path) {
+    ModelConfig model = config_of_model(*config.model.path);
+    model.run_dropout = dropout_shares_of(config, model.dropout);
+    return model;
+  }
   ModelConfig model = architecture_of(*config.model.preset);
   for (const auto& [name, value] : config.model.fields) set_model_field(model, name, value);
+  model.dropout = dropout_shares_of(config, model.dropout);
   validate(model, config.source);
   return model;
 }

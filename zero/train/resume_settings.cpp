@@ -48,26 +48,47 @@ bool is_free(const ConfigKey& key) {
 
 // The value that all runs had before the key existed.
 const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""},
-                                                       {"data.validation_fraction", "0.0"}};
+                                                       {"data.validation_fraction", "0.0"},
+                                                       {"model.embedding_dropout", "0.0"},
+                                                       {"model.attention_dropout", "0.0"},
+                                                       {"model.residual_dropout", "0.0"}};
 // Keys of [job] whose changes are not reported: they determine where and how long a run trains, not how.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Compared by content, or in another way.
-const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
-                                        "data.tokenizer", "data.chat_template", "training.global_batch_size",
-                                        "lora.adapter"};
+const std::set<std::string> marked_keys{"model.preset",
+                                        "model.path",
+                                        "data.train",
+                                        "data.tokenizer",
+                                        "data.chat_template",
+                                        "training.global_batch_size",
+                                        "lora.adapter",
+                                        "model.embedding_dropout",
+                                        "model.attention_dropout",
+                                        "model.residual_dropout"};
+// The fields of config.json from which dropout's keys have their values. Runs that trained without dropout stored them.
+const std::set<std::string> dropout_fields{"model.attn_pdrop", "model.embd_pdrop", "model.resid_pdrop"};
 
 std::string text_of(const ConfigKey& key, Config& config) {
   const std::optional<Value> value = read_field(key.field(config));
   return value ? toml_text(*value) : "none";
 }
 
+bool is_of_dropout(const std::string& key) { return key.ends_with("_dropout") || dropout_fields.contains(key); }
+
 void add_model(Settings& settings, const ModelConfig& model) {
   const auto fields = nlohmann::ordered_json::parse(format_model_config(model, "float32"));
-  for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
+  for (const auto& [name, value] : fields.items())
+    if (!is_of_dropout("model." + name)) settings.emplace_back("model." + name, value.dump());
+  const DropoutShares& dropout = model.trained_dropout();
+  settings.emplace_back("model.embedding_dropout", toml_text(dropout.embedding));
+  settings.emplace_back("model.attention_dropout", toml_text(dropout.attention));
+  settings.emplace_back("model.residual_dropout", toml_text(dropout.residual));
 }
 
 /// Returns true for keys of the model's shape. The model's path stands for the base model of adapters.
-bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
+bool is_shape(const std::string& key) {
+  return key.starts_with("model.") && key != "model.path" && !is_of_dropout(key);
+}
 
 bool in_another_way(const std::string& was, const std::string& is) {
   return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none";
@@ -215,6 +236,7 @@ std::vector<Difference> differences(const Config& config, const Settings& now, c
   std::map<std::string, std::string> before(then.begin(), then.end());
   const std::map<std::string, std::string> after(now.begin(), now.end());
   add_optimizer_defaults(before, after, config);
+  std::erase_if(before, [](const auto& setting) { return dropout_fields.contains(setting.first); });
   std::set<std::string> keys;
   for (const auto& [key, value] : before) keys.insert(key);
   for (const auto& [key, value] : after) keys.insert(key);

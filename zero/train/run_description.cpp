@@ -25,6 +25,17 @@ std::string counted(std::int64_t number, const std::string& noun) {
   return text(number, " ", noun, number == 1 ? "" : "s");
 }
 
+std::string shares_of(const DropoutShares& dropout) {
+  return text("embedding ", dropout.embedding, ", attention ", dropout.attention, ", residual ", dropout.residual);
+}
+
+void log_dropout(const RunPlan& plan) {
+  const DropoutShares &own = plan.model.dropout, &trained = plan.model.trained_dropout();
+  if (!own.any() && !trained.any()) return;
+  log_info("dropout in training: ", shares_of(trained),
+           own == trained ? "" : text("; config.json of the model: ", shares_of(own)));
+}
+
 }  // namespace
 
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls) {
@@ -60,6 +71,7 @@ void log_description(const Job& job, const RunPlan& plan, const Model& model, co
                      std::int64_t steps) {
   log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"),
            ", ", plan.config.training.precision);
+  log_dropout(plan);
   log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
   if (const MeshShape& mesh = plan.batch.mesh; mesh.size(axes::rows) < mesh.ranks())
     log_info("mesh: ", mesh.describe());
@@ -79,9 +91,6 @@ void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments) {
   const std::string where = plan.config.where("model.path");
   if (!arguments.target.named())
     log_warning(where, ": the model's weights are not there; its config.json is enough for this estimate");
-  if (!model_config_of(plan.config).dropout.empty())
-    log_warning(where,
-                ": the model asks for dropout; training refuses it until those fields of its config.json are 0.0");
 }
 
 void log_doubts(const RunPlan& plan, RunModel& run) {

@@ -36,16 +36,6 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
   return words;
 }
 
-namespace {
-
-ModelConfig model_of(const RunPlan& plan, const TrainArguments& arguments) {
-  ModelConfig model = model_config_of(plan.config);
-  if (plan.lacks_weights(arguments)) model.dropout.clear();  // log_what_is_missing() reports it
-  return model;
-}
-
-}  // namespace
-
 RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice& choose) {
   check_accepted(arguments.accepted_changes);
   RunPlan plan;
@@ -55,7 +45,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice
     if (!plan.config.model.preset && !plan.config.model.path) return LayoutVerdict();
     const LayoutJob job{ranks, choose(plan.config).is_cuda(), arguments.resume, arguments.dry_run,
                         arguments.target.ranks_per_node};
-    return judge_layout(plan.config, model_of(plan, arguments), job);
+    return judge_layout(plan.config, model_config_of(plan.config), job);
   };
   check_layout([&] { check_contradictions(plan.config); }, judge);
   const bool here = !arguments.target.named();  // another machine may have other files
@@ -75,7 +65,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice
   mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.config.training.global_batch_size = plan.batch.global_batch_size;  // records show the value in use
-  plan.model = model_of(plan, arguments);
+  plan.model = model_config_of(plan.config);
   plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
   check_layout([&] { validate_for_model(plan.config, plan.model); }, judge);
   plan.device = choose(plan.config);

@@ -37,7 +37,8 @@ class Check {
     const auto& [model_type, vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, context,
                  eps, theta, scaling, tied, initial, residual_initial, bos, eos, head_dim_given, norm, head_norm,
                  activation, gated, qkv_bias, output_bias, mlp_bias, learned_positions, rotary_share, embedding_scale,
-                 residual_scale, logits_scale, local_theta, local_scaling, each_layer, dropout, fields] = config_;
+                 residual_scale, logits_scale, local_theta, local_scaling, each_layer, dropout, run_dropout, fields] =
+        config_;
     const GgufArchitecture& there = family_.gguf;
     unless(norm == there.norm, "norms of this kind");
     unless(head_norm == there.head_norm,

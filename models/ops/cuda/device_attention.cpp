@@ -80,14 +80,15 @@ TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const
 
 namespace {
 
-/// A kernel rotates in place, then one of LibTorch's fused kernels attends. The heads stay in qkv.
-at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
-                     const Batch& batch) {
-  if (!takes_type(qkv)) return composed::attention(qkv, shape, table, batch);
+/// A kernel rotates in place, then one of LibTorch's fused kernels attends. The heads stay in qkv. Those kernels draw
+/// other random numbers, so dropout takes explicit products.
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table, const Batch& batch,
+                     const HeadDropout& dropout) {
+  if (!takes_type(qkv)) return composed::attention(qkv, shape, table, batch, dropout);
   const std::int64_t B = qkv.size(0), T = qkv.size(1), width = shape.heads * shape.head_dim;
   if (qkv.numel() == 0) return qkv.narrow(2, 0, width);
   TurnedHeads heads = turn_heads(qkv, shape, table, batch.positions);
-  const bool half = qkv.scalar_type() != at::kFloat && shape.head_dim % 8 == 0,
+  const bool drops = dropout.share > 0, half = qkv.scalar_type() != at::kFloat && shape.head_dim % 8 == 0 && !drops,
              windowed = shape.window > 0 && shape.window < T;
   const std::optional<double> scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
   const auto before = windowed ? std::optional<std::int64_t>(shape.window - 1) : std::nullopt,
@@ -113,9 +114,9 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const R
            : mask.scalar_type() == at::kBool ? mask & window
                                              : mask.masked_fill(window.logical_not(), -INFINITY);
   // The kernel for fp32 or a mask does not support grouped heads.
-  if (qkv.scalar_type() == at::kFloat || mask.defined())
+  if (!drops && (qkv.scalar_type() == at::kFloat || mask.defined()))
     for (at::Tensor* part : {&heads.k, &heads.v}) *part = part->repeat_interleave(shape.heads / shape.kv_heads, 1);
-  return composed::attend(heads.q, heads.k, heads.v, mask, {.causal = true, .scale = shape.scale});
+  return composed::attend(heads.q, heads.k, heads.v, mask, {.causal = true, .scale = shape.scale, .dropout = dropout});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <initializer_list>
+#include <optional>
 
 #include "base/simd/targets.h"
 
@@ -27,6 +28,8 @@ constexpr std::int64_t block = 64;
 #include "models/ops/kernels/tile_product.inl"
 
 #include "models/ops/kernels/block_packing.inl"
+
+#include "models/ops/kernels/block_dropout.inl"
 
 std::int64_t padded(std::int64_t length) { return (length + block - 1) / block * block; }
 
@@ -60,6 +63,9 @@ struct View {
   std::int64_t at_v() const { return at_q(p.heads + p.kv_heads + kv_head); }
   std::int64_t at_out(std::int64_t head) const { return row * p.length * width_out() + head * p.head_dim; }
   float* lse(std::int64_t head) const { return p.lse + (row * p.heads + head) * p.length; }
+  DroppedHead dropped(std::int64_t head) const {
+    return {p.drops, p.drops.first_sample + row, p.drops.first_head + head};
+  }
   std::int32_t first(std::int64_t t) const { return p.first ? p.first[row * p.length + t] : 0; }
   RowsOf<T> rows_qkv(std::int64_t at) const {
     return {p.qkv + at, width_qkv(), p.length, padded(p.length), p.head_dim};
@@ -136,10 +142,11 @@ struct ForwardParts {
   float *top, *total;   // [64]: largest scaled score so far, times log2(e); sum of exponentials below it
 };
 
-/// Converts the scores of 16 queries to exponentials and rescales their sums so far to the new maximum.
-template <class T>
+/// Converts the scores of 16 queries to exponentials and rescales their sums so far to the new maximum. Dropped
+/// exponentials count in `total`, as in a softmax before dropout.
+template <class T, bool drops>
 HWY_INLINE void softmax_columns(const ForwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t c,
-                                float scale, std::int64_t head_dim) {
+                                float scale, std::int64_t head_dim, const DroppedHead& dropped) {
   constexpr float unseen = -1e30f;
   float* const scores = w.scores + c;
   const auto score = [scores](std::int64_t r) { return _mm512_loadu_ps(scores + r * block); };
@@ -156,11 +163,14 @@ HWY_INLINE void softmax_columns(const ForwardParts<T>& w, std::int64_t q_begin, 
   const __m512 factor = _mm512_set1_ps(scale * log2_e), before = _mm512_loadu_ps(w.top + c);
   const __m512 top = _mm512_max_ps(before, _mm512_mul_ps(found, factor));
   __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  std::optional<KeptKeys> kept;
+  if constexpr (drops) kept.emplace(dropped, q_begin + c, k_begin);
   for (std::int64_t r = 0; r < block; r += 2) {
     __m512 e[2];
     for (int i = 0; i < 2; ++i) {
       e[i] = power_of_2(_mm512_fmsub_ps(score(r + i), factor, top));
       sums[i] = _mm512_add_ps(sums[i], e[i]);
+      if constexpr (drops) e[i] = _mm512_maskz_mul_ps(kept->by[r + i], e[i], _mm512_set1_ps(dropped.drops.kept));
     }
     store_interleaved(w.p + r * block + (sizeof(T) == 2 ? 2 * c : c), block, vector(e[0]), vector(e[1]));
   }
@@ -190,7 +200,8 @@ void forward_block(const View<T>& view, const ForwardParts<T>& w, std::int64_t h
   for (std::int64_t k_begin = w.first[q_begin] / block * block; k_begin <= q_begin; k_begin += block) {
     Products::template product<T, false>({w.k + k_begin * D, words_d}, {w.q_transposed, block}, {w.scores, block},
                                          {block, block, words_d});
-    for (std::int64_t c = 0; c < block; c += 16) softmax_columns(w, q_begin, k_begin, c, p.scale, D);
+    const auto softmax = p.drops.threshold ? softmax_columns<T, true> : softmax_columns<T, false>;
+    for (std::int64_t c = 0; c < block; c += 16) softmax(w, q_begin, k_begin, c, p.scale, D, view.dropped(head));
     Products::template product<T, true>({w.v_transposed + k_begin * D, words_block}, {w.p, block}, {w.out, block},
                                         {D, block, words_block});
   }
@@ -238,20 +249,26 @@ struct BackwardParts {
   float *scores, *dp;                 // [64 keys, 64 queries]
 };
 
-/// p = exp(score - lse) and ds = p (dp - delta), for all 64 keys and 16 queries of a block.
-template <class T, bool masked>
+/// p = exp(score - lse) and ds = p (dp - delta), for all 64 keys and 16 queries of a block. Dropout's factors multiply
+/// dp, and then p for the values' gradient.
+template <class T, bool masked, bool drops>
 HWY_INLINE void gradient_columns(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t c,
-                                 float scale) {
+                                 float scale, const DroppedHead& dropped) {
   const __m512 lse = _mm512_loadu_ps(w.lse + q_begin + c), delta = _mm512_loadu_ps(w.delta + q_begin + c);
   const __m512 factor = _mm512_set1_ps(scale * log2_e), slope = _mm512_set1_ps(scale);
   const Sight sight(q_begin + c, w.first + q_begin + c);
+  std::optional<KeptKeys> kept;
+  if constexpr (drops) kept.emplace(dropped, q_begin + c, k_begin);
   for (std::int64_t r = 0; r < block; r += 2) {
     V ds[2];
     for (int i = 0; i < 2; ++i) {
       const std::int64_t at = (r + i) * block + c;
       __m512 p = power_of_2(_mm512_fmsub_ps(_mm512_loadu_ps(w.scores + at), factor, lse));
       if constexpr (masked) p = _mm512_maskz_mov_ps(sight.of(k_begin + r + i), p);
-      ds[i] = vector(_mm512_mul_ps(_mm512_mul_ps(p, slope), _mm512_sub_ps(_mm512_loadu_ps(w.dp + at), delta)));
+      __m512 dp = _mm512_loadu_ps(w.dp + at);
+      if constexpr (drops) dp = _mm512_maskz_mul_ps(kept->by[r + i], dp, _mm512_set1_ps(dropped.drops.kept));
+      ds[i] = vector(_mm512_mul_ps(_mm512_mul_ps(p, slope), _mm512_sub_ps(dp, delta)));
+      if constexpr (drops) p = _mm512_maskz_mul_ps(kept->by[r + i], p, _mm512_set1_ps(dropped.drops.kept));
       store_rounded(w.p + at, vector(p));
       store_rounded(w.ds + at, ds[i]);
     }
@@ -260,7 +277,8 @@ HWY_INLINE void gradient_columns(const BackwardParts<T>& w, std::int64_t q_begin
 }
 
 template <class Products, class T>
-void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin) {
+void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t head, std::int64_t q_begin,
+                    std::int64_t k_begin) {
   const std::int64_t D = view.p.head_dim;
   const std::int64_t per_word = 4 / static_cast<std::int64_t>(sizeof(T)), words_d = D / per_word,
                      words_block = block / per_word;
@@ -268,8 +286,12 @@ void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t
                                        {w.scores, block}, {block, block, words_d});
   Products::template product<T, false>({w.v + k_begin * D, words_d}, {w.dout_transposed + q_begin * D, block},
                                        {w.dp, block}, {block, block, words_d});
-  const auto gradients = all_seen(w.first, q_begin, k_begin) ? gradient_columns<T, false> : gradient_columns<T, true>;
-  for (std::int64_t c = 0; c < block; c += 16) gradients(w, q_begin, k_begin, c, view.p.scale);
+  const bool seen = all_seen(w.first, q_begin, k_begin), drops = view.p.drops.threshold > 0;
+  const auto gradients = seen && drops ? gradient_columns<T, false, true>
+                         : seen        ? gradient_columns<T, false, false>
+                         : drops       ? gradient_columns<T, true, true>
+                                       : gradient_columns<T, true, false>;
+  for (std::int64_t c = 0; c < block; c += 16) gradients(w, q_begin, k_begin, c, view.p.scale, view.dropped(head));
   Products::template product<T, true>({w.p, words_block}, {w.dout + q_begin * D, D}, {w.dv + k_begin * D, D},
                                       {block, D, words_block});
   Products::template product<T, true>({w.ds, words_block}, {w.q + q_begin * D, D}, {w.dk + k_begin * D, D},
@@ -322,7 +344,7 @@ void backward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int6
     begin_head(view, w, head);
     for (std::int64_t k_begin = 0; k_begin < length; k_begin += block)
       for (std::int64_t q_begin = k_begin; q_begin < length && w.first[q_begin] < k_begin + block; q_begin += block)
-        backward_block<Products>(view, w, q_begin, k_begin);
+        backward_block<Products>(view, w, head, q_begin, k_begin);
     write_dq(view, w, head);
   }
   for (std::int64_t t = 0; t < length; ++t)

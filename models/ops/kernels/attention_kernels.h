@@ -11,6 +11,14 @@
 
 namespace zero::kernels {
 
+/// Dropout of probabilities. Draws have the counters of dropout_mask() (models/ops/dropout.h), so nothing is kept.
+struct AttentionDrops {
+  std::uint64_t seed = 0;
+  std::int64_t first_sample = 0, first_head = 0;
+  std::uint32_t threshold = 0;  // of draws that zero a probability; 0: no dropout
+  float kept = 1;               // multiplies the other probabilities
+};
+
 /// One batch of sequences. q and k are already rotated. A token's q, k and v are adjacent.
 template <class T>
 struct AttentionProblem {
@@ -22,6 +30,7 @@ struct AttentionProblem {
   T* dqkv = nullptr;
   std::int64_t length, heads, kv_heads, head_dim;
   float scale;  // multiplies scores
+  AttentionDrops drops = {};
 };
 
 /// Each call processes one batch row and one kv head with all its query heads. Forward fills out and lse. Backward

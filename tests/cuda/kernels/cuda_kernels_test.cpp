@@ -206,17 +206,17 @@ TEST_P(Kernels, AdamWHasTheSameBitsWhereverASpanBegins) {
 
 // Rows of several samples, a width that is no whole group of draws, and numbers beyond 32 bits.
 TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
-  LowRank adapter;
-  adapter.seed = 0x9E3779B97F4A7C15ull;
-  adapter.first_sample = (std::int64_t(1) << 31) + 3;
-  adapter.sequence = 5;
+  Dropout masks;
+  masks.seed = 0x9E3779B97F4A7C15ull;
+  masks.first_sample = (std::int64_t(1) << 31) + 3;
+  masks.sequence = 5;
   for (const double dropout : {0.1, 0.5, 0.99})
     for (const std::int64_t columns : {16, 33, 288}) {
-      adapter.dropout = dropout;
-      adapter.first_row = columns % 5;
-      adapter.first_column = columns == 33 ? 45 : 0;
-      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z),
-                       got = dropout_mask(adapter, z.to(gpu));
+      masks.share = dropout;
+      masks.first_row = columns % 5;
+      masks.first_column = columns == 33 ? 45 : 0;
+      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(masks, z),
+                       got = dropout_mask(masks, z.to(gpu));
       ASSERT_TRUE(got.is_cuda());
       EXPECT_TRUE(at::equal(got.cpu(), want)) << columns;
       EXPECT_GT(want.count_nonzero().item<std::int64_t>(), 0);
@@ -246,13 +246,15 @@ TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
     }
   const at::Tensor counts = (batch.documents >= 0).to(at::kDouble).unsqueeze(2);
   const at::Tensor qkv = values({3, 12, shape.qkv_width()}), dy = values({3, 12, 64}, 0.4) * counts;
-  const auto run = [&](const at::Tensor& in, const Batch& on, const at::Tensor& gradient) {
+  const auto run = [&](const at::Tensor& in, const Batch& on, const at::Tensor& gradient, double share = 0) {
     Rotary rotary(16, 10000, std::nullopt);
-    const at::Tensor leaf = in.clone().set_requires_grad(true), y = attention(leaf, shape, rotary, on);
+    const at::Tensor leaf = in.clone().set_requires_grad(true),
+                     y = attention(leaf, shape, rotary, on, {share, 7, 3, 2});
     y.backward(gradient);
     return std::pair(y.detach() * counts.to(y.options()), leaf.grad());
   };
   const auto [want, want_gradient] = run(qkv, batch, dy);
+  const auto [dropped, dropped_gradient] = run(qkv, batch, dy, 0.3);
   batch.ids = batch.documents.to(at::kLong);
   const Batch there = to_device(batch, gpu, GetParam());
   EXPECT_EQ(there.spans.defined(), GetParam() != at::kFloat);
@@ -260,6 +262,9 @@ TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
   const auto [got, got_gradient] = run(up(qkv), there, up(dy));
   expect_near(got, want, "heads");
   expect_near(got_gradient, want_gradient, "gradient");
+  const auto [own, own_gradient] = run(up(qkv), there, up(dy), 0.3);
+  expect_near(own, dropped, "heads with dropout");
+  expect_near(own_gradient, dropped_gradient, "gradient with dropout");
 }
 
 // A rank without rows.

@@ -169,6 +169,7 @@ struct Case {
   std::optional<LoraOptions> lora = {};
   bool fuse_accumulation = false;
   std::int64_t mlp_tokens = 0;
+  DropoutShares dropout = {};
 };
 
 LoraOptions adapters(std::vector<std::string> targets, double dropout, bool dora = false,
@@ -205,6 +206,7 @@ ModelConfig model_of(const Case& c) {
   config.num_key_value_heads = 2;
   config.head_dim = 32;
   config.tie_word_embeddings = c.tied;
+  config.dropout = c.dropout;
   return config;
 }
 
@@ -400,6 +402,13 @@ INSTANTIATE_TEST_SUITE_P(
              .recompute_every = 1,
              .seq_len = 64,
              .packed = true},
+        Case{.name = "dropout", .compute = fp32, .dropout = {0.1, 0.1, 0.1}},
+        Case{.name = "dropout_recomputing",
+             .stage = 3,
+             .recompute_every = 1,
+             .seq_len = 512,
+             .dropout = {0.1, 0.1, 0.1}},
+        Case{.name = "dropout_fp16", .compute = at::kHalf, .seq_len = 64, .dropout = {0.1, 0.1, 0.1}},
         Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
         Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
         Case{.name = "chunks_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},

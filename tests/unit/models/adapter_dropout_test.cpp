@@ -1,38 +1,15 @@
 // The dropout of a model's adapters: each draws its own, the same in backward as in forward, and another one in each
 // step.
-#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "models/lora/lora.h"
+#include "tests/unit/models/drawn_masks.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
 namespace {
-
-/// The results of this thread's zero::dropout_mask operations, in order.
-class DrawnMasks {
- public:
-  DrawnMasks() : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(nullptr, note).needsOutputs(true))) {
-    masks().clear();
-  }
-  ~DrawnMasks() { at::removeCallback(handle_); }
-  DrawnMasks(const DrawnMasks&) = delete;
-  DrawnMasks& operator=(const DrawnMasks&) = delete;
-  std::vector<at::Tensor> take() { return std::exchange(masks(), {}); }
-
- private:
-  static std::vector<at::Tensor>& masks() {
-    thread_local std::vector<at::Tensor> all;
-    return all;
-  }
-  static void note(const at::RecordFunction& function, at::ObserverContext*) {
-    if (std::string(function.name()) != "zero::dropout_mask") return;
-    masks().push_back(function.outputs().at(0).toTensor().clone());
-  }
-  at::CallbackHandle handle_;
-};
 
 /// The masks of a pass through a model with adapters on every projection, forward and backward.
 struct Pass {
@@ -58,11 +35,6 @@ struct Pass {
   }
   std::vector<at::Tensor> forward, backward;
 };
-
-/// The share of common numbers in which two masks agree; -1 if their sizes differ.
-double agreement(const at::Tensor& a, const at::Tensor& b) {
-  return a.sizes() == b.sizes() ? a.eq(b).to(at::kDouble).mean().item<double>() : -1;
-}
 
 TEST(AdapterDropout, IsDrawnForEachAdapterAnew) {
   const std::vector<at::Tensor> masks = Pass(1).forward;

@@ -202,22 +202,39 @@ TEST(LongRope, ABatchGoesOnAsEachPromptAlone) {
   }
 }
 
-TEST(Families, KeepDropoutForTrainingToRefuse) {
+TEST(Families, ReadAndWriteTheirDropout) {
+  const auto read_back = [](const ModelConfig& config) {
+    return parse_model_config(format_model_config(config, "float32"), "y").dropout;
+  };
   nlohmann::json file = golden_json("gpt2");
   file["attn_pdrop"] = 0.25;
   for (const char* name : {"resid_pdrop", "embd_pdrop"}) file.erase(name);
-  const ModelConfig config = parse_model_config(file.dump(), "x");
-  EXPECT_EQ(config.dropout,
-            (std::map<std::string, double>{{"attn_pdrop", 0.25}, {"embd_pdrop", 0.1}, {"resid_pdrop", 0.1}}))
-      << "an absent field has the default of transformers";
-  EXPECT_EQ(parse_model_config(format_model_config(config, "float32"), "y").dropout, config.dropout);
-  EXPECT_TRUE(golden_config("gpt2").dropout.empty());
-  for (const char* name : {"resid_pdrop", "embd_pdrop", "attention_dropout"}) {
-    file = golden_json("phi3-longrope");
+  ModelConfig config = parse_model_config(file.dump(), "x");
+  EXPECT_EQ(config.dropout, (DropoutShares{0.1, 0.25, 0.1})) << "an absent field has the default of transformers";
+  EXPECT_EQ(read_back(config), config.dropout);
+  config.run_dropout = DropoutShares{0, 0.5, 0};
+  EXPECT_EQ(config.trained_dropout().attention, 0.5);
+  EXPECT_EQ(read_back(config), config.dropout) << "that of a run is not the model's";
+  EXPECT_FALSE(golden_config("gpt2").dropout.any());
+  const std::tuple<const char*, const char*, DropoutShares> fields[] = {
+      {"starcoder2", "embedding_dropout", {.embedding = 0.5}},
+      {"starcoder2", "attention_dropout", {.attention = 0.5}},
+      {"starcoder2", "residual_dropout", {.residual = 0.5}},
+      {"phi3-longrope", "resid_pdrop", {.residual = 0.5}},
+      {"phi3-longrope", "embd_pdrop", {}},  // transformers does not apply it
+      {"phi3-longrope", "attention_dropout", {.attention = 0.5}},
+      {"granite", "attention_dropout", {.attention = 0.5}},
+      {"qwen3", "attention_dropout", {.attention = 0.5}}};
+  for (const auto& [family, name, expected] : fields) {
+    file = golden_json(family);
     file[name] = 0.5;
-    EXPECT_EQ(parse_model_config(file.dump(), "x").dropout, (std::map<std::string, double>{{name, 0.5}}));
+    config = parse_model_config(file.dump(), "x");
+    EXPECT_EQ(config.dropout, expected) << family << " " << name;
+    EXPECT_EQ(read_back(config), expected) << family << " " << name;
+    EXPECT_EQ(nlohmann::json::parse(format_model_config(config, "float32")).at(name), 0.5) << family << " " << name;
   }
-  EXPECT_THAT(refusal("gpt2", "attn_pdrop", 1.5), HasSubstr("attn_pdrop = 1.5"));
+  EXPECT_THAT(refusal("gpt2", "attn_pdrop", 1.5), HasSubstr("attn_pdrop = 1.5 must be at least 0 and below 1"));
+  EXPECT_THAT(refusal("gpt2", "resid_pdrop", 1.0), HasSubstr("resid_pdrop = 1"));
   EXPECT_THAT(refusal("qwen3", "attention_dropout", -0.1), HasSubstr("attention_dropout"));
 }
 

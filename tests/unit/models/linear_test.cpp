@@ -103,7 +103,7 @@ std::vector<at::Tensor> leaves_with(std::vector<LowRank>& adapters, at::ScalarTy
                                  random({6}, 4, type)};
   LowRank adapter{random({3, 8}, 5, type), random({4, 3}, 6, type), dora ? random({4}, 7, type).abs() : at::Tensor()};
   adapter.begin = 1;
-  adapter.sequence = 5;
+  adapter.dropout.sequence = 5;
   adapters = {adapter};
   leaves.insert(leaves.end(), {adapter.a, adapter.b});
   if (dora) leaves.push_back(adapter.magnitude);

@@ -25,8 +25,8 @@ struct Product {
                       dora ? 1 + 0.3 * random({6}, 7 + 4 * i).abs() : at::Tensor()};
       adapter.begin = 10 * i;
       adapter.scale = 0.7;
-      adapter.seed = 11 + i;
-      adapter.sequence = 5;
+      adapter.dropout.seed = 11 + i;
+      adapter.dropout.sequence = 5;
       adapters.push_back(adapter);
     }
   }
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LowRankInputs,
 TEST(LowRank, GradientsAreThoseOfFiniteDifferencesWithDropout) {
   for (const Kind kind : {Kind::plain, Kind::rms_norm, Kind::swiglu}) {
     Product product(kind, true, false);
-    for (LowRank& adapter : product.adapters) adapter.dropout = 0.4;
+    for (LowRank& adapter : product.adapters) adapter.dropout.share = 0.4;
     const std::vector<at::Tensor> leaves = product.leaves();
     const at::Tensor dy = random({2, 5, 16}, 31);
     const auto grads = torch::autograd::grad({product.run()}, leaves, {dy});
@@ -117,8 +117,8 @@ TEST(LowRank, GradientsAreThoseOfFiniteDifferencesWithDropout) {
 TEST(LowRank, DropsAboutItsShareAndKeepsTheMean) {
   const std::int64_t n = 400, in = 50;
   LowRank adapter{at::eye(in, at::kDouble), at::eye(in, at::kDouble), {}};
-  adapter.dropout = 0.3;
-  adapter.sequence = 20;
+  adapter.dropout.share = 0.3;
+  adapter.dropout.sequence = 20;
   at::Tensor y = at::zeros({n, in}, at::kDouble);
   add_low_rank(adapter, at::ones({n, in}, at::kDouble), at::zeros({in, in}, at::kDouble), y);
   EXPECT_NEAR(y.eq(0).to(at::kDouble).mean().item<double>(), 0.3, 0.015);
@@ -128,13 +128,13 @@ TEST(LowRank, DropsAboutItsShareAndKeepsTheMean) {
 TEST(LowRank, DropsTheSameHoweverSequencesAreDivided) {
   const at::Tensor z = random({24, 7}, 1), weight = random({7, 7}, 2);
   LowRank adapter{random({2, 7}, 3), random({7, 2}, 4), {}};
-  adapter.dropout = 0.5;
-  adapter.sequence = 4;
-  adapter.first_sample = 8;
+  adapter.dropout.share = 0.5;
+  adapter.dropout.sequence = 4;
+  adapter.dropout.first_sample = 8;
   at::Tensor whole = at::zeros({24, 7}, at::kDouble), parts = at::zeros_like(whole);
   add_low_rank(adapter, z, weight, whole);
   for (int sample = 0; sample < 6; ++sample) {
-    adapter.first_sample = 8 + sample;
+    adapter.dropout.first_sample = 8 + sample;
     at::Tensor part = parts.narrow(0, sample * 4, 4);
     add_low_rank(adapter, z.narrow(0, sample * 4, 4), weight, part);
   }

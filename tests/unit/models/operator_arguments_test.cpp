@@ -53,7 +53,7 @@ Stack valid(const std::string& name, const at::TensorOptions& options) {
       {"table_rows", {f({2, 3, 64}), ids({2, 3})}},
       {"attention",
        {f({2, 3, 64}), precise({4, 8}), precise({4, 8}), ids({2, 3}), small({2, 3}), small({3}), 2, f({2, 1, 3, 3}), 2,
-        1, false, 0, 0.0}}};
+        1, false, 0, 0.0, 0.25, 7, 0, 0}}};
   const auto found = all.find(name.substr(6));
   return found == all.end() ? Stack() : found->second;
 }
@@ -137,7 +137,8 @@ bool is_free(const std::string& name, std::size_t argument, Kind kind) {
                   "dropout_mask", "embedding_backward", "trained_rows", "logits_chunks", "table_rows"});
   if (kind == Kind::size) return name == "zero::attention" && argument == 5;  // spans
   if (kind == Kind::value)
-    return (name == "zero::trained_rows" && argument == 1) || (name == "zero::dropout_mask" && argument == 2);
+    return (name == "zero::trained_rows" && argument == 1) || (name == "zero::dropout_mask" && argument == 2) ||
+           (name == "zero::attention" && argument == 14);  // seeds
   return false;
 }
 

@@ -7,9 +7,9 @@
 
 #include "models/ops/attention.h"
 #include "models/ops/cross_entropy.h"
+#include "models/ops/dropout.h"
 #include "models/ops/embedding_backward.h"
 #include "models/ops/head_rows.h"
-#include "models/ops/low_rank.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
@@ -77,23 +77,23 @@ TEST(Operators, RowsByNameAreTheFreeFunctions) {
         rms_norm_backward(dy, x, weight, normed.rstd, true, dy).x));
     EXPECT_TRUE(call("swiglu", x)[0].toTensor().equal(swiglu(x)));
     EXPECT_TRUE(call("swiglu_backward", half, x)[0].toTensor().equal(swiglu_backward(half, x)));
-    LowRank adapter;
-    adapter.dropout = 0.4;
-    adapter.seed = 0x9E3779B97F4A7C15ull;
-    adapter.sequence = 2;
-    const at::Tensor mask = dropout_mask(adapter, x);
-    EXPECT_TRUE(call("dropout_mask", x, adapter.dropout, std::int64_t(adapter.seed), adapter.first_sample,
-                     adapter.sequence, adapter.first_row, adapter.first_column)[0]
+    Dropout dropout;
+    dropout.share = 0.4;
+    dropout.seed = 0x9E3779B97F4A7C15ull;
+    dropout.sequence = 2;
+    const at::Tensor mask = dropout_mask(dropout, x);
+    EXPECT_TRUE(call("dropout_mask", x, dropout.share, std::int64_t(dropout.seed), dropout.first_sample,
+                     dropout.sequence, dropout.first_row, dropout.first_column)[0]
                     .toTensor()
                     .equal(mask));
     EXPECT_EQ(mask.scalar_type(), type);
     // A part draws what the whole draws there.
-    const at::Tensor wide = at::zeros({7, 100}, type), whole = dropout_mask(adapter, wide);
+    const at::Tensor wide = at::zeros({7, 100}, type), whole = dropout_mask(dropout, wide);
     for (const auto& [row, column] : {std::pair(1, 0), std::pair(2, 32), std::pair(3, 45), std::pair(0, 99)}) {
-      adapter.first_row = row;
-      adapter.first_column = column;
+      dropout.first_row = row;
+      dropout.first_column = column;
       const at::Tensor part = wide.narrow(0, row, 7 - row).narrow(1, column, 100 - column);
-      EXPECT_TRUE(dropout_mask(adapter, part).equal(whole.narrow(0, row, 7 - row).narrow(1, column, 100 - column)));
+      EXPECT_TRUE(dropout_mask(dropout, part).equal(whole.narrow(0, row, 7 - row).narrow(1, column, 100 - column)));
     }
   }
 }
@@ -147,7 +147,7 @@ TEST(Operators, AttentionByNameIsTheFreeFunction) {
     const at::Tensor want = attention(qkv.clone(), shape, rotary, batch);
     const Rotary::Table table = rotary.table(4, type, at::kCPU);
     EXPECT_TRUE(call("attention", qkv.clone(), table.cos, table.sin, batch.positions, batch.documents, c10::IValue(), 0,
-                     c10::IValue(), shape.heads, shape.kv_heads, false, 0, 0.0)[0]
+                     c10::IValue(), shape.heads, shape.kv_heads, false, 0, 0.0, 0.0, 0, 0, 0)[0]
                     .toTensor()
                     .equal(want));
   }
@@ -289,7 +289,7 @@ TEST(Operators, RefuseShapesThatDoNotFit) {
   const auto named = c10::Dispatcher::singleton().findSchemaOrThrow("zero::attention", "");
   const at::Tensor qkv = random({1, 3, 64}, 1, at::kFloat), table = at::ones({3, 8});
   const auto call = [&](const at::Tensor& cos, std::int64_t heads) {
-    torch::jit::Stack stack{qkv, cos, cos, {}, {}, {}, 0, {}, heads, 1, false, 0, 0.0};
+    torch::jit::Stack stack{qkv, cos, cos, {}, {}, {}, 0, {}, heads, 1, false, 0, 0.0, 0.0, 0, 0, 0};
     named.callBoxed(stack);
   };
   EXPECT_NO_THROW(call(table, 2));

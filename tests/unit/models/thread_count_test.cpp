@@ -32,7 +32,7 @@ ModelConfig wide_config(const std::string& name) {
 struct Case {
   std::string family;
   at::ScalarType type;
-  const char* adapters = "";
+  const char* extra = "";  // adapters, or dropout
 };
 
 /// Loss and gradients by name.
@@ -50,12 +50,14 @@ std::map<std::string, at::Tensor> pass(Model& model) {
 }
 
 Model model_of(const Case& of) {
-  Model model = make_model(wide_config(of.family));
-  if (*of.adapters) {
+  ModelConfig config = wide_config(of.family);
+  if (of.extra == std::string("dropout")) config.dropout = {0.1, 0.2, 0.1};
+  Model model = make_model(config);
+  if (*of.extra && !config.dropout.any()) {
     LoraOptions options;
     options.target_modules = {"all-linear"};
     options.dropout = 0.1;
-    options.use_dora = of.adapters == std::string("dora");
+    options.use_dora = of.extra == std::string("dora");
     add_lora(model, options);
   }
   return with_random_weights(std::move(model), of.type);
@@ -92,6 +94,7 @@ std::vector<Case> cases() {
   for (const std::string& family : golden_families())
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
       all.push_back({family, type});
+      if (family == "gpt2" || family == "olmo2") all.push_back({family, type, "dropout"});
       if (type != at::kHalf) continue;
       all.push_back({family, at::kFloat, "lora"});
       if (family != "gpt2") all.push_back({family, at::kFloat, "dora"});
@@ -100,7 +103,7 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ThreadCount, ::testing::ValuesIn(cases()), [](const auto& info) {
-  std::string name = info.param.family + "_" + at::toString(info.param.type) + info.param.adapters;
+  std::string name = info.param.family + "_" + at::toString(info.param.type) + info.param.extra;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

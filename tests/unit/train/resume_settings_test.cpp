@@ -189,6 +189,22 @@ std::string difference(const Config& config, const Settings& now, const Settings
   return "";
 }
 
+TEST(ResumeSettings, DropoutIsKnownByWhatTrainingDraws) {
+  const ChangingRun run;
+  const Settings now = run.look();
+  Settings then{{"model.attn_pdrop", "0.0"}};  // a run from before, of a family with this field
+  for (const auto& setting : now)
+    if (!setting.first.ends_with("_dropout")) then.push_back(setting);
+  EXPECT_EQ(difference({}, now, then), "");
+  std::ifstream file(run.path("config.json"));
+  std::string config((std::istreambuf_iterator<char>(file)), {});
+  const std::string field = "\"attention_dropout\": 0.0";
+  write(run.path("config.json"), config.replace(config.find(field), field.size(), "\"attention_dropout\": 0.25"));
+  EXPECT_EQ(changed(now, run.look()), Keys{"model.attention_dropout"});
+  EXPECT_THAT(difference({}, run.look(), now), HasSubstr("is 0.25 now, and 0.0 in out/checkpoints"));
+  EXPECT_EQ(difference({}, run.look(), then, {"model.attention_dropout"}), "");
+}
+
 const std::string small =
     "[job]\noutput_dir='o'\n[model]\npath='m'\n[data]\ntrain=['a.bin']\n[training]\nsteps=1\nseq_len=8\n";
 

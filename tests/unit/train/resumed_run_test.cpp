@@ -57,16 +57,19 @@ TEST(ResumedRun, CountsItsSecondsOn) {
 }
 
 TEST(ResumedRun, DrawsTheDropoutOfItsSteps) {
-  const auto run = [] {
-    return run_with_checkpoints({"lora.r=4", "lora.target_modules=[\"all-linear\"]", "lora.lora_dropout=0.3"});
-  };
-  MemoryDisk undisturbed("/disk"), disk("/disk");
-  const BenchResult whole = train(run(), undisturbed);
-  BenchRun first = run(), second = run();
-  first.before_row = killed_at_row(6);
-  ASSERT_EQ(train(first, disk).error, "killed");
-  second.resume = true;
-  expect_equal(train(second, disk).weights, whole.weights);
+  const std::vector<std::vector<std::string>> settings{
+      {"lora.r=4", "lora.target_modules=[\"all-linear\"]", "lora.lora_dropout=0.3"},
+      {"model.embedding_dropout=0.1", "model.attention_dropout=0.2", "model.residual_dropout=0.1"}};
+  for (const auto& dropout : settings) {
+    const auto run = [&] { return run_with_checkpoints(dropout); };
+    MemoryDisk undisturbed("/disk"), disk("/disk");
+    const BenchResult whole = train(run(), undisturbed);
+    BenchRun first = run(), second = run();
+    first.before_row = killed_at_row(6);
+    ASSERT_EQ(train(first, disk).error, "killed");
+    second.resume = true;
+    expect_equal(train(second, disk).weights, whole.weights);
+  }
 }
 
 // Rank 0's takes ten seconds for a step, the other's an hour.

@@ -1,6 +1,6 @@
 # What an installation holds besides programs and library (ZeroInstall.cmake), and the Debian package (scripts/package).
 #
-# Component programs: bin/zero_launch, which is scripts/train, and completion for three shells. documentation: docs,
+# Component programs: bin/zero_launch, which is scripts/train, bin/zero_to_jsonl, and completion for three shells. documentation: docs,
 # licences and the examples. runtime: the three libraries of LibTorch that programs load, and its licence.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # cpack would build the tests
 set(_documents ${CMAKE_INSTALL_DATAROOTDIR}/doc/zero-train)
@@ -8,6 +8,7 @@ set(_documents ${CMAKE_INSTALL_DATAROOTDIR}/doc/zero-train)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/train DESTINATION lib/zero/scripts COMPONENT programs)
 install(FILES ${PROJECT_SOURCE_DIR}/scripts/common.sh DESTINATION lib/zero/scripts COMPONENT programs)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/cmake/packaging/zero_launch DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/to_jsonl DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME zero_to_jsonl COMPONENT programs)
 if(NOT CMAKE_CROSSCOMPILING)  # a program of another processor says nothing here
   foreach(_program ${_programs})
     install(CODE "set(program $<TARGET_FILE:${_program}>)\ninclude(${PROJECT_SOURCE_DIR}/cmake/packaging/install_completion.cmake)" COMPONENT programs)
@@ -48,6 +49,6 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)  # a tenth of xz's time
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${LIBTORCH_ROOT}/lib)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, ca-certificates")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openssh-client)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openssh-client, python3")
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/packaging/own_libraries.cmake)
 include(CPack)

@@ -49,7 +49,7 @@ void use(const FuzzFiles& files) {
     } catch (const InputError&) {  // the next one may do
     }
   };
-  ExampleReader reader(list ? "a.json" : "a.jsonl", take, 1 << 16);
+  ExampleReader reader("a", list ? ExampleForm::list : ExampleForm::lines, take, 1 << 16);
   for (std::size_t at = 0; at < content.size(); at += 57) reader.add(std::string_view(content).substr(at, 57));
   reader.finish();
 }

@@ -93,7 +93,7 @@ def check_adapter(place):
 def check_refusals(place):
     trained(place)
     for options, pieces in ((("out/nothere", "held_out.jsonl"), ["out/nothere"]), (("out/run", "nothere.jsonl"), ["nothere.jsonl"]),
-                            (("out/run", "held_out.jsonl", "--seq-len", "999"), ["--seq-len 999", "256 tokens"]), (("out/run", "held_out.csv"), ["held_out.csv"]),
+                            (("out/run", "held_out.jsonl", "--seq-len", "999"), ["--seq-len 999", "256 tokens"]), (("out/run", "held_out.csv"), ["held_out.csv must end in .txt", "scripts/to_jsonl held_out.csv --to held_out.jsonl"]),
                             (("out/run", "asks.jsonl"), ["asks.jsonl"])):
         place.write("asks.jsonl", json.dumps({"messages": [{"role": "user", "content": "Who?"}]}) + "\n")
         _, err = evaluate(place, *options, ranks=2, code=2)

@@ -212,7 +212,8 @@ def check_refuses_other_examples(place):
              '{"chosen": [{"role": "user", "content": "a"}], "rejected": "b"}': "both be texts", '{"chosen": "xa", "rejected": "yb"}': "have no common beginning",
              '{"prompt": [{"role": "user", "content": "a"}], "chosen": "b", "rejected": "c"}': "make them messages",
              '{"chosen": [{"role": "user", "content": "a"}], "rejected": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}': "is the start of",
-             '{"prompt": "a", "chosen": "b", "rejected": "c", "images": ["x"]}': "images", '[1]': "must be an object"}
+             '{"prompt": "a", "chosen": "b", "rejected": "c", "images": ["x"]}': "images", '[1]': "is called .json", "1": "must be an object",
+             '{"prompt": "a"': "mend the example, or take it out"}
     for line, words in lines.items():
         with open(place.path("pairs.jsonl"), "w") as file:
             file.write(line + "\n")
@@ -231,5 +232,6 @@ def check_refuses_other_examples(place):
         assert words in place.run(*options, code=2), options
 
 
-args = arguments(__doc__)
-run_checks(args, dict(globals()), lambda check, folder: check(Place(folder, args.bin, args.data)))
+if __name__ == "__main__":
+    args = arguments(__doc__)
+    run_checks(args, dict(globals()), lambda check, folder: check(Place(folder, args.bin, args.data)))

@@ -36,6 +36,7 @@ struct ModelSection {
 
 struct DataConfig {
   std::vector<std::string> train;  // required; .txt, .jsonl, .json, .bin
+  std::vector<double> weights;     // of the files of train; empty: all rows once per epoch
   std::vector<std::string> validation;
   double validation_fraction = 0;      // of the training rows, held out for validation; 0: none
   std::string tokenizer;               // empty: the model directory's

@@ -76,6 +76,13 @@ Rule no_empty_name() {
           }};
 }
 
+Rule weight_list() {
+  return {"a list of numbers above 0 and at most 1e12", [](const Value& value) {
+            return std::ranges::all_of(std::get<std::vector<double>>(value),
+                                       [](double x) { return x > 0 && x <= 1e12; });
+          }};
+}
+
 Rule step_range() {
   return {"two steps, from 1, the first of them not after the second; [0, 0]: none", [](const Value& value) {
             const auto [first, last] = std::get<std::array<double, 2>>(value);
@@ -267,6 +274,10 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "
        "little-endian token ids).",
        true},
+      {"data", "weights", at<&C::data, &Data::weights>, weight_list(),
+       "A weight for each file of data.train, relative to each other: [7, 3] takes 70 % of the rows from the first file. "
+       "A small file repeats, shuffled anew, and an epoch is still as many rows as all files have (docs/data.md). []: "
+       "the files are joined."},
       {"data", "validation", at<&C::data, &Data::validation>, no_empty_name(),
        "Files of the same kinds for the validation loss; requires training.validation_interval."},
       {"data", "validation_fraction", at<&C::data, &Data::validation_fraction>,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -79,10 +80,36 @@ void check_model(const Config& config) {
   }
 }
 
+void check_weights(const Config& config) {
+  const std::vector<double>& weights = config.data.weights;
+  if (weights.empty()) return;
+  const std::size_t files = config.data.train.size();
+  if (weights.size() != files)
+    refuse(config, "data.weights",
+           text("has ", weights.size(), weights.size() == 1 ? " number" : " numbers", " for ", files,
+                files == 1 ? " file" : " files", " of data.train: name one for each"));
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (std::size_t i = 0; i < files; ++i)
+    if (weights[i] < 1e-6 * sum)  // SourceTurns rounds to such parts
+      refuse(config, "data.weights",
+             text("gives ", config.data.train[i], " less than a millionth of the rows: leave the file out, or raise ",
+                  weights[i]));
+}
+
 void check_data(const Config& config) {
   const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
+    const auto examples =
+        std::ranges::find_if(files, [](const std::string& file) { return data_kind(file) == "jsonl"; });
     for (const std::string& file : files) {
       if (data_kind(file).empty()) throw InputError(where_of(config, key, file) + " " + why_no_data_name(file));
+      if (data_kind(file) != "jsonl" && examples != files.end())
+        throw InputError(where_of(config, key, file) + " is a stream of tokens (.txt, .bin), and " + *examples +
+                         " holds examples (.jsonl, .json): name files of one kind");
+      if (data_kind(file) != "jsonl" && config.preference)
+        throw InputError(
+            where_of(config, key, file) +
+            " is a stream of tokens, and [preference] trains on answers, in .jsonl or .json files: name such "
+            "files, or leave [preference] out");
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
         throw InputError(
             where_of(config, key, file) +
@@ -205,8 +232,8 @@ void check_best(const Config& config) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check : {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_tiles,
-                           check_lora, check_preference, check_reproducible, check_samples, check_best})
+  for (const auto check : {check_model, check_schedule, check_data, check_weights, check_nonfinite, check_offload,
+                           check_tiles, check_lora, check_preference, check_reproducible, check_samples, check_best})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

@@ -9,6 +9,7 @@
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/file_format.h"
 
 namespace zero {
 namespace {
@@ -42,32 +43,31 @@ std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
   return most;
 }
 
+/// For a folder or a pattern without data files: how the other files are converted, as an example.
+std::string conversion_of_all(const std::vector<std::string>& others) {
+  for (const std::string& file : others)
+    if (const std::string conversion = conversion_by_name(file); !conversion.empty())
+      return text("; ", file, " is none: ", conversion);
+  return "";
+}
+
 /// The end of "list the files".
-std::string list_of(std::vector<std::string> files) {
+std::string list_of(const std::vector<std::string>& others) {
+  std::vector<std::string> files = data_files_of(others);
   constexpr std::size_t most = 3;
   const std::size_t all = files.size();
-  if (all == 0) return " that end in .txt, .jsonl, .json or .bin";
+  if (all == 0) return " that end in .txt, .jsonl, .json or .bin" + conversion_of_all(others);
   files.resize(std::min(all, most));
   return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
 }
 
-/// A Python command that converts the data to a .jsonl file; empty if none is known.
-std::string conversion_of(const std::string& path) {
-  const fs::path name(path);
-  const std::string ending = name.extension(), out = name.stem().string() + ".jsonl";
-  const auto by_pandas = [&](const std::string& read) {
-    return text("; convert it: python3 -c 'import pandas; pandas.", read, ".to_json(\"", out,
-                "\", orient=\"records\", lines=True)'");
-  };
-  if (ending == ".parquet") return by_pandas("read_parquet(\"" + path + "\")");
-  if (ending == ".csv") return by_pandas("read_csv(\"" + path + "\")");
-  if (ending == ".tsv") return by_pandas("read_csv(\"" + path + "\", sep=\"\\t\")");
-  for (const char* packed : {".gz", ".bz2", ".xz", ".zst", ".zip"})
-    if (ending == packed) return "; unpack it first";
+/// Returns a remedy for a name of no known kind, after "; "; empty if there is none.
+std::string remedy_of(const std::string& path) {
+  if (const std::string conversion = conversion_by_name(path); !conversion.empty()) return "; " + conversion;
   const bool like_the_hub = std::count(path.begin(), path.end(), '/') == 1 && path.front() != '/' && path.back() != '/';
-  if (like_the_hub && !is_there(name.parent_path()))
-    return text("; if it is a data set of Hugging Face's hub, download it first: python3 -c 'from datasets import ",
-                "load_dataset; load_dataset(\"", path, "\", split=\"train\").to_json(\"train.jsonl\")'");
+  if (like_the_hub && !is_there(fs::path(path).parent_path()))
+    return text("; if it is a data set of Hugging Face's hub, fetch it first: zero_fetch ", path, " --dataset --to ",
+                fs::path(path).filename().string());
   return "";
 }
 
@@ -86,13 +86,16 @@ bool any_holds_examples(const std::vector<std::string>& files) {
 }
 
 std::string why_no_data_name(const std::string& path) {
-  if (is_folder(path))
-    return "is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path)));
+  if (is_folder(path)) return "is not a file, and folders are not expanded; list the files" + list_of(files_in(path));
   if (path.find_first_of("*?[") != path.npos && !is_there(path))
-    return "does not exist, and patterns are not expanded; list the files" + list_of(data_files_of(files_like(path)));
+    return "does not exist, and patterns are not expanded; list the files" + list_of(files_like(path));
   if (data_kind(path).empty())
-    return "must end in .txt, .jsonl, .json or .bin: the ending decides how it is read" + conversion_of(path);
+    return "must end in .txt, .jsonl, .json or .bin: the ending decides how it is read" + remedy_of(path);
   return "";
+}
+
+std::string why_no_data_content(const std::string& path) {
+  return data_kind(path) == "bin" ? "" : conversion_by_content(path);
 }
 
 }  // namespace zero

@@ -15,4 +15,9 @@ bool any_holds_examples(const std::vector<std::string>& files);
 /// and an unsupported extension. Empty for a valid name, even if no such file exists.
 std::string why_no_data_name(const std::string& path);
 
+/// Returns the problem with the content of such a file, and a remedy: it has a format that zero does not read, whatever
+/// its name says. Empty for others, and for ids (.bin), which may look like anything. Throws InputError if the file
+/// is unreadable.
+std::string why_no_data_content(const std::string& path);
+
 }  // namespace zero

@@ -71,6 +71,7 @@ void need_data(const Config& config, const std::string& key, const std::string& 
   if (const std::string why = why_no_data_name(path); !why.empty()) refuse(config, key, path, why);
   need_file(config, key, path);
   if (facts_of(path).bytes == 0) refuse(config, key, path, "is empty: take it out, or name a file with data");
+  if (const std::string why = why_no_data_content(path); !why.empty()) refuse(config, key, path, why);
 }
 
 void need_directory(const Config& config, const std::string& key, const std::string& path) {

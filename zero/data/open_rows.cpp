@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "zero/data/examples/example_file.h"
+#include "zero/data/rows/source_turns.h"
 #include "zero/data/text/text_cutter.h"
 
 namespace zero {
@@ -75,30 +76,51 @@ void warn_of_ignored_keys(const DataOptions& options, const ConversationEncoder&
   }
 }
 
-std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, Communicator& comm) {
+using Sources = std::vector<std::shared_ptr<const RowSource>>;
+
+/// Calls `make` with all files, or with each file alone if they have weights.
+template <class File, class Make>
+Sources sources_of(std::vector<File> files, const DataOptions& options, const Make& make) {
+  Sources sources;
+  if (options.weights.empty()) {
+    sources.push_back(make(std::move(files)));
+    return sources;
+  }
+  for (File& file : files) {
+    std::vector<File> alone;
+    alone.push_back(std::move(file));
+    sources.push_back(make(std::move(alone)));
+  }
+  return sources;
+}
+
+std::shared_ptr<const RowSource> rows_of(std::vector<CachedTokens> files, const ConversationRowsOptions& kept,
+                                         PairTargets targets) {
+  if (kept.use == ExampleUse::pair) return std::make_shared<PairRows>(std::move(files), kept, targets);
+  if (kept.use == ExampleUse::judged) return std::make_shared<JudgedRows>(std::move(files), kept);
+  return std::make_shared<ConversationRows>(std::move(files), kept);
+}
+
+Sources open_conversations(const DataOptions& options, Communicator& comm) {
   const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size,
                                      options.use};
-  std::shared_ptr<const ConversationEncoder> encoder;
-  Fingerprint encoding{};
+  std::vector<CacheRecipe> recipes;
   all_or_none(comm, [&] {
-    encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);
-    encoding = fingerprint_of(*options.tokenizer, options.conversations);
+    const auto encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);
+    const Fingerprint encoding = fingerprint_of(*options.tokenizer, options.conversations);
     if (comm.rank() == 0) warn_of_ignored_keys(options, *encoder);
+    for (const std::string& file : options.files) recipes.push_back(example_recipe(file, encoder, encoding, kept));
   });
   std::vector<CachedTokens> files;
-  for (const std::string& file : options.files)
-    files.push_back(
-        open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
-  std::shared_ptr<const RowSource> rows;
+  for (const CacheRecipe& recipe : recipes)
+    files.push_back(open_token_cache(recipe, options.cache_folder, options.cores, comm));
+  Sources sources;
   all_or_none(comm, [&] {
-    if (options.use == ExampleUse::pair)
-      rows = std::make_shared<PairRows>(std::move(files), kept, options.targets);
-    else if (options.use == ExampleUse::judged)
-      rows = std::make_shared<JudgedRows>(std::move(files), kept);
-    else
-      rows = std::make_shared<ConversationRows>(std::move(files), kept);
+    sources = sources_of(std::move(files), options, [&](std::vector<CachedTokens> some) {
+      return rows_of(std::move(some), kept, options.targets);
+    });
   });
-  return rows;
+  return sources;
 }
 
 TokenFile open_file(const std::string& file, const DataOptions& options, Communicator& comm) {
@@ -111,13 +133,20 @@ TokenFile open_file(const std::string& file, const DataOptions& options, Communi
 
 }  // namespace
 
-std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm) {
+std::vector<std::shared_ptr<const RowSource>> open_sources(const DataOptions& options, Communicator& comm) {
   all_or_none(comm, [&] { check(options); });
   if (has_conversations(options)) return open_conversations(options, comm);
   std::vector<TokenFile> files;
   for (const std::string& file : options.files) files.push_back(open_file(file, options, comm));
   check_token_ids(files, options.vocab_size, comm);
-  return std::make_shared<TokenWindows>(std::move(files), options.seq_len, options.tail);
+  return sources_of(std::move(files), options, [&](std::vector<TokenFile> some) {
+    return std::make_shared<TokenWindows>(std::move(some), options.seq_len, options.tail);
+  });
+}
+
+std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm) {
+  ZERO_CHECK(options.weights.empty(), "files with weights are several sources");
+  return open_sources(options, comm).front();
 }
 
 namespace {
@@ -155,15 +184,11 @@ std::vector<EncodedExample> shown_rows(std::string_view json, const std::string&
   return rows;
 }
 
-}  // namespace
-
-std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count) {
-  check(options);
-  if (!has_conversations(options))
-    throw InputError("a preview shows examples of .jsonl and .json files; a stream of tokens has none");
-  const ConversationEncoder encoder(*options.tokenizer, options.conversations);
+/// The first rows of files.
+std::vector<EncodedExample> first_rows(const std::vector<std::string>& files, std::int64_t count,
+                                       const ConversationEncoder& encoder, const DataOptions& options) {
   std::vector<EncodedExample> examples;
-  for (const std::string& file : options.files)
+  for (const std::string& file : files)
     read_example_texts(file, [&](std::string_view json, const std::string& place) {
       if (std::ssize(examples) >= count) return false;
       const std::vector<EncodedExample> rows = shown_rows(json, place, encoder, options);
@@ -171,6 +196,22 @@ std::vector<EncodedExample> preview_examples(const DataOptions& options, std::in
         if (std::ssize(examples) < count) examples.push_back(row);
       return true;
     });
+  return examples;
+}
+
+}  // namespace
+
+std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count) {
+  check(options);
+  if (!has_conversations(options))
+    throw InputError("a preview shows examples of .jsonl and .json files; a stream of tokens has none");
+  const ConversationEncoder encoder(*options.tokenizer, options.conversations);
+  if (options.weights.empty()) return first_rows(options.files, count, encoder, options);
+  const SourceTurns turns(options.weights);
+  std::vector<EncodedExample> examples;
+  for (std::size_t i = 0; i < options.files.size(); ++i)
+    for (EncodedExample& row : first_rows({options.files[i]}, turns.given(i, count), encoder, options))
+      examples.push_back(std::move(row));
   return examples;
 }
 

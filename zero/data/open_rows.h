@@ -1,5 +1,5 @@
 #pragma once
-// Opens the files of data.train or data.validation as one RowSource.
+// Opens the files of data.train or data.validation as sources of rows.
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +25,7 @@ struct DataOptions {
   std::int64_t vocab_size = 0;               // of the model; every id must be below it
   std::string cache_folder;                  // for tokenised texts and conversations; all ranks must see it
   CoreSet cores;                             // for rank 0's tokenising threads; empty: rank 0's own cores
+  std::vector<double> weights;               // of the files, each then a source by itself; empty: one source of all
   std::optional<TextEncoder> encoder;        // required for texts
 
   // For .jsonl and .json:
@@ -36,14 +37,17 @@ struct DataOptions {
   PairTargets targets = PairTargets::answers;  // of pairs
 };
 
-/// Opens the files, tokenises them if needed, and checks every id once. On failure throws Error on all ranks, with the
-/// exit code for bad input if the user can fix the cause. Collective.
+/// Opens the files, tokenises them if needed, and checks every id once. Returns one source, or one for each file if
+/// they have weights, so that no row has tokens of two files. On failure throws Error on all ranks, with the exit code
+/// for bad input if the user can fix the cause. Collective.
+std::vector<std::shared_ptr<const RowSource>> open_sources(const DataOptions& options, Communicator& comm);
+
+/// The same for files without weights.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
-/// Returns the first `count` rows of the .jsonl or .json files as trained, before packing. A pair
-/// counts as two. An untrained example is
-/// shown in full, with a note that gives the reason. Throws InputError as open_rows() does, or for another type of
-/// file. Not collective.
+/// Returns the first `count` rows of the .jsonl or .json files as trained, before packing. With weights each file has
+/// its share of them. A pair counts as two. An untrained example is shown in full, with a note that gives the reason.
+/// Throws InputError as open_sources() does, or for another type of file. Not collective.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/mesh/mesh.h"
@@ -77,6 +78,13 @@ EngineOptions engine_options(const std::string& precision) {
   return engine;
 }
 
+/// Throws InputError for a file that cannot be data, with a remedy.
+void require_data(const std::string& file) {
+  if (const std::string why = why_no_data_name(file); !why.empty()) throw InputError(file + " " + why);
+  if (!is_there(file)) return;  // it is reported when it is opened
+  if (const std::string why = why_no_data_content(file); !why.empty()) throw InputError(file + " " + why);
+}
+
 bool is_ids(const std::string& file) { return data_kind(file) == "bin"; }
 
 /// Reads all files.
@@ -112,6 +120,7 @@ class Data {
                                                                          : source.folder;
     conversations.template_setting = "--chat-template";
     conversations.train_on = train_on_of(options.train_on);
+    for (const std::string& file : options.files) require_data(file);
     if (std::all_of(options.files.begin(), options.files.end(), is_ids)) return;
     if (!Tokenizer::lies_at(source.options.tokenizer.tokenizer))
       throw InputError(text(source.folder, ": holds no tokenizer, and texts need one: name it by --tokenizer"));

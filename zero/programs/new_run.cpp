@@ -74,9 +74,8 @@ void check_data(const std::string& data) {
   const std::vector<std::string> files = files_of(data);
   if (files.empty()) throw InputError("--data " + data + ": names no file");
   for (const std::string& file : files) {
+    if (const std::string why = why_no_data_name(file); !why.empty()) throw InputError("--data " + file + ": " + why);
     if (!is_file(file)) throw InputError("--data " + file + ": is no file here");
-    if (data_kind(file).empty())
-      throw InputError("--data " + file + ": is of no known kind; use .txt, .jsonl, .json or .bin (docs/data.md)");
   }
 }
 

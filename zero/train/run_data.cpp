@@ -1,7 +1,6 @@
 #include "zero/train/run_data.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -20,7 +19,7 @@
 #include "zero/config/setup.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/preview.h"
-#include "zero/data/rows/held_out_rows.h"
+#include "zero/train/row_sets.h"
 
 namespace zero {
 namespace {
@@ -42,6 +41,7 @@ bool needs_tokenizer(const Config& config) {
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
   DataOptions options;
   options.files = config.data.train;
+  options.weights = config.data.weights;
   options.token_width = token_width_of(config.data.token_dtype);
   options.seq_len = config.training.seq_len;
   options.vocab_size = model.vocab_size;
@@ -101,39 +101,18 @@ void tell(const Communicator& communicator, const char* what, const RowSource& r
   if (const std::string warning = rows.warning(); !warning.empty()) log_warning(what, warning);
 }
 
-/// The rows of a data set, and for KTO its mismatched answers.
-struct RowSet {
-  std::shared_ptr<const RowSource> rows, mismatched;
-};
-
-RowSet row_set_of(std::shared_ptr<const RowSource> rows, const Config& config, std::int64_t global_batch_size) {
-  const auto* judged = dynamic_cast<const JudgedRows*>(rows.get());
-  if (!judged || !config.preference->divergence) return {std::move(rows), nullptr};
-  const std::string exchange = "preference.method = \"kto\" exchanges the answers of a batch, and ";
-  const std::string otherwise = ", or set preference.divergence = false";
-  if (global_batch_size < 2)
-    throw InputError(config.where("training.global_batch_size") + ": " + exchange + "needs at least two: raise it" +
-                     otherwise);
-  if (rows->size() < 2)
-    throw InputError(config.where("data.train") + ": " + exchange + "there is one: name files with more" + otherwise);
-  auto mismatched = judged->mismatched(global_batch_size);
-  return {std::move(rows), std::move(mismatched)};
-}
-
-/// Holds out data.validation_fraction of the rows, and returns them. `set` becomes the rest.
-RowSet hold_out(const Config& config, RowSet& set) {
-  const std::int64_t all = set.rows->size();
-  const auto held = std::llround(config.data.validation_fraction * double(all));
-  if (held < 1 || held >= all)
-    throw InputError(text(config.where("data.validation_fraction"), ": is ", held, " of ", all,
-                          " rows; at least one must be held out, and one left to train on"));
-  RowSet validation;
-  for (const auto part : {&RowSet::rows, &RowSet::mismatched}) {
-    if (!(set.*part)) continue;
-    validation.*part = std::make_shared<HeldOutRows>(set.*part, held, HeldOutRows::Side::validation);
-    set.*part = std::make_shared<HeldOutRows>(set.*part, held, HeldOutRows::Side::training);
-  }
-  return validation;
+/// Opens files as the sets of their rows: one, or one for each file if they have weights.
+std::vector<RowSet> open_sets(const DataOptions& options, const std::string& key, const Config& config,
+                              std::int64_t global_batch_size, Communicator& communicator) {
+  std::vector<std::shared_ptr<const RowSource>> sources = open_sources(options, communicator);
+  std::vector<RowSet> sets;
+  all_or_none(communicator, [&] {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string file = options.weights.empty() ? "" : ": " + options.files[i];
+      sets.push_back(row_set_of(std::move(sources[i]), config, global_batch_size, config.where(key) + file));
+    }
+  });
+  return sets;
 }
 
 }  // namespace
@@ -177,17 +156,17 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
         tokenizer->model_path(), ": has ", tokenizer->vocab_size(),
         " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
         ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
-  RowSet training, validation;
-  const auto open = [&](RowSet& set) {
-    std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
-    all_or_none(communicator, [&] { set = row_set_of(std::move(rows), config, batch.global_batch_size); });
+  const auto open = [&](const char* key) {
+    return open_sets(options, key, config, batch.global_batch_size, communicator);
   };
-  open(training);
-  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { validation = hold_out(config, training); });
-  tell(communicator, "training data: ", *training.rows);
+  std::vector<RowSet> sets = open("data.train");
+  RowSet validation;
+  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { validation = hold_out(config, sets); });
+  for (const RowSet& set : sets) tell(communicator, "training data: ", *set.rows);
+  RowSet training = join(sets);
   TrainingData data;
-  const SampleOrder order(
-      {training.rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
+  const SampleOrder order({training.rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed),
+                           config.data.shuffle, weighted(sets, options.weights)});
   LoaderOptions loading{batch.mesh.index(communicator.rank(), axes::rows), batch.ranks, batch.local_batch_size,
                         batch.global_batch_size};
   if (!device.is_cpu()) loading.length = {device_length_multiple, config.row_tokens()};
@@ -213,8 +192,9 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   if (!config.validates()) return data;
   if (!validation.rows) {
     options.files = config.data.validation;
+    options.weights.clear();
     options.tail = PartialWindow::keep;
-    open(validation);
+    validation = join(open("data.validation"));
   }
   tell(communicator, "validation data: ", *validation.rows);
   add_references("validation", validation);

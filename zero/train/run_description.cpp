@@ -36,6 +36,24 @@ void log_dropout(const RunPlan& plan) {
            own == trained ? "" : text("; config.json of the model: ", shares_of(own)));
 }
 
+/// Says how often a run sees the rows of each source, and warns of a step that sees some twice.
+void log_use(const RunPlan& plan, const std::vector<SampleOrder::SourceUse>& uses) {
+  const std::vector<double>& weights = plan.config.data.weights;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const SampleOrder::SourceUse& use = uses[i];
+    const std::string file = weights.empty() ? "" : plan.config.data.train[i];
+    if (!weights.empty())
+      log_info(file, ": ", std::fixed, std::setprecision(use.share < 0.1 ? 2 : 1), 100 * use.share,
+               " % of the sequences, ", std::setprecision(use.epochs < 10 ? 2 : 0), use.epochs, " epochs of its ",
+               use.rows);
+    const double taken = use.share * double(plan.batch.global_batch_size), passes = taken / double(use.rows);
+    if (passes > 1)
+      log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", use.rows, " of ",
+                  weights.empty() ? "the data" : file, " ", std::fixed, std::setprecision(1), passes,
+                  " times: lower the global batch", weights.empty() ? "" : " or the weight", ", or give more data");
+  }
+}
+
 }  // namespace
 
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls) {
@@ -78,12 +96,10 @@ void log_description(const Job& job, const RunPlan& plan, const Model& model, co
   log_info(counted(job.size(), "rank"), " on ", counted(job.nodes(), "node"), ", ",
            counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
   const std::int64_t rows = order.options().rows;
-  const double epochs = order.epochs_after(steps), passes = double(plan.batch.global_batch_size) / double(rows);
+  const double epochs = order.epochs_after(steps);
   log_info(counted(steps, "step"), ", ", std::fixed, std::setprecision(epochs < 10 ? 2 : 0), epochs, " epochs of ",
            counted(rows, "sequence"));
-  if (passes > 1)
-    log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", rows, " of the data ",
-                std::fixed, std::setprecision(1), passes, " times: lower the global batch, or give more data");
+  log_use(plan, order.use_after(steps));
 }
 
 void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments) {

@@ -74,6 +74,12 @@ TEST(ReadExamples, TakesAListWithTheNumberOfTheRow) {
               HasSubstr("c.json: row 1: not valid JSON"));
   EXPECT_THAT(message_of<InputError>([&] { read_examples(folder.write("d.json", "[]"), take); }),
               HasSubstr("holds no example"));
+  seen.clear();
+  read_examples(folder.write("e.json",
+                             "\xef\xbb\xbf\n{\"instruction\": \"a\", \"output\": \"b\"}\n"
+                             "{\"instruction\": \"c\", \"output\": \"d\"}"),
+                take);
+  EXPECT_THAT(seen, ElementsAre("e.json:2 b", "e.json:3 d")) << "one example per line";
   int count = 0;
   read_examples(folder.path("a.json"), [&](const Example&) { return ++count < 1; });
   EXPECT_EQ(count, 1);

@@ -112,7 +112,8 @@ TEST(PreferencePair, OtherLinesAreRefusedByName) {
               HasSubstr("both be texts"));
   EXPECT_THAT(refusal_of(R"({"chosen": [], "rejected": "x"})"), HasSubstr("must be a text"));
   EXPECT_THAT(refusal_of(R"({"chosen": [1], "rejected": [2], "prompt": []})"), HasSubstr("p.jsonl:3"));
-  EXPECT_THAT(refusal_of("[1]"), HasSubstr("must be an object"));
+  EXPECT_THAT(refusal_of("[1]"), HasSubstr("a file that is one list of examples is called .json"));
+  EXPECT_THAT(refusal_of("7"), HasSubstr("must be an object"));
   std::set<std::string> ignored;
   parse_pair(R"({"prompt": "a", "chosen": "b", "rejected": "c", "score_chosen": 4.5, "id": 7})", "x:1", &ignored);
   EXPECT_THAT(ignored, ElementsAre("id", "score_chosen"));

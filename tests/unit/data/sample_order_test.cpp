@@ -83,5 +83,64 @@ TEST(SampleOrder, StepsOfEpochs) {
   EXPECT_THROW(SampleOrder({.rows = 0}), InputError);
 }
 
+std::vector<std::int64_t> stream_of(SampleOrderOptions options, std::int64_t steps) {
+  SampleOrder order(std::move(options));
+  std::vector<std::int64_t> stream;
+  for (std::int64_t step = 0; step < steps; ++step)
+    for (const std::int64_t row : order.rows_of_step(step)) stream.push_back(row);
+  return stream;
+}
+
+TEST(SampleOrder, SourcesTakeTurnsByTheirWeights) {
+  EXPECT_THAT(stream_of({.rows = 5, .global_batch_size = 4, .shuffle = false, .sources = {{3, 3}, {2, 1}}}, 3),
+              ElementsAre(0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 2, 3));
+}
+
+TEST(SampleOrder, ASourceWithoutOthersHasTheOrderOfAllRows) {
+  EXPECT_EQ(stream_of({.rows = 7, .global_batch_size = 3, .seed = 4, .sources = {{7, 0.5}}}, 9),
+            stream_of({.rows = 7, .global_batch_size = 3, .seed = 4}, 9));
+}
+
+// Each repetition of a small source holds every row once and is shuffled anew, and sources of one size differ.
+TEST(SampleOrder, EachSourceHasEpochsOfItsOwn) {
+  const std::vector<std::int64_t> stream =
+      stream_of({.rows = 24, .global_batch_size = 5, .seed = 3, .sources = {{12, 1}, {12, 4}}}, 48);
+  std::vector<std::int64_t> first, second;
+  for (const std::int64_t row : stream) (row < 12 ? first : second).push_back(row < 12 ? row : row - 12);
+  ASSERT_EQ(first.size(), 48U);
+  ASSERT_EQ(second.size(), 192U);
+  for (const std::vector<std::int64_t>* source : {&first, &second}) {
+    std::vector<std::vector<std::int64_t>> epochs;
+    for (auto begin = source->begin(); begin != source->end(); begin += 12) {
+      std::vector<std::int64_t> epoch(begin, begin + 12), sorted = epoch;
+      std::sort(sorted.begin(), sorted.end());
+      for (std::int64_t i = 0; i < 12; ++i) ASSERT_EQ(sorted[std::size_t(i)], i);
+      for (const auto& before : epochs) EXPECT_NE(epoch, before);
+      epochs.push_back(epoch);
+    }
+  }
+  EXPECT_FALSE(std::equal(first.begin(), first.begin() + 12, second.begin()));
+}
+
+TEST(SampleOrder, WeightedOrdersAreFunctionsOfTheStepAloneToo) {
+  const SampleOrderOptions options{
+      .rows = 30, .global_batch_size = 8, .seed = 1, .sources = {{11, 0.31}, {16, 0.52}, {3, 0.17}}};
+  SampleOrder forward(options), backward(options);
+  std::vector<std::vector<std::int64_t>> steps;
+  for (int step = 0; step < 40; ++step) steps.push_back(forward.rows_of_step(step));
+  for (int step = 39; step >= 0; --step) EXPECT_EQ(backward.rows_of_step(step), steps[static_cast<std::size_t>(step)]);
+}
+
+TEST(SampleOrder, SaysHowOftenEachSourceIsSeen) {
+  const SampleOrder order({.rows = 110, .global_batch_size = 10, .sources = {{100, 7}, {10, 3}}});
+  EXPECT_EQ(order.steps_of(1), 11) << "an epoch is as many rows as there are";
+  const auto uses = order.use_after(20);
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].rows, 100);
+  EXPECT_DOUBLE_EQ(uses[0].share, 0.7);
+  EXPECT_DOUBLE_EQ(uses[0].epochs, 1.4);
+  EXPECT_DOUBLE_EQ(uses[1].epochs, 6);
+}
+
 }  // namespace
 }  // namespace zero

@@ -131,6 +131,8 @@ TEST(ConfigLimits, ValuesBeyondABoundAreRefusedByItsRule) {
         << pair;
   EXPECT_THAT(refusal(with_preset, {"comm.deadline_seconds=1.1e8"}),
               HasSubstr("must be greater than 0 and at most 100000000"));
+  for (const char* pair : {"data.weights=[1e13]", "data.weights=[1, 0]", "data.weights=[-2]"})
+    EXPECT_THAT(refusal(with_preset, {pair}), HasSubstr("must be a list of numbers above 0 and at most 1e12")) << pair;
 }
 
 TEST(ConfigLimits, EpochsBecomeStepsWithoutOverflow) {

@@ -121,6 +121,11 @@ TEST(ResumeSettings, ATemplateIsKnownByItsTextAndNotByTheWayItWasNamed) {
   EXPECT_EQ(changed(run.look(), run.look("chat_template='alpaca'")), Keys{"data.chat_template"});
 }
 
+TEST(ResumeSettings, WeightsOfFilesAreDetected) {
+  const ChangingRun run;
+  EXPECT_EQ(changed(run.look("weights=[1]"), run.look("weights=[2]")), Keys{"data.weights"});
+}
+
 TEST(ResumeSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
   const ChangingRun run;
   const Settings then = run.look();

@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "zero/data/examples/example_keys.h"
+#include "zero/data/examples/example_line.h"
 
 namespace zero {
 namespace {
@@ -344,22 +345,10 @@ class Reader {
   std::set<std::string>* ignored_;
 };
 
-json parsed_line(std::string_view line, const std::string& place) {
-  try {
-    return parse_json(line, place, limits);
-  } catch (const InputError& error) {
-    throw InputError(text(error.what(), "; mend the example, or take it out"));
-  }
-}
-
 }  // namespace
 
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored) {
-  if (const std::size_t first = line.find_first_not_of(" \t\r\n"); first != line.npos && line[first] == '[')
-    throw InputError(
-        text(place,
-             ": begins a list, and an example is a JSON object; a file that is one list of examples is called .json"));
-  const json parsed = parsed_line(line, place);
+  const json parsed = parsed_line(line, place, [&] { return parse_json(line, place, limits); });
   if (!parsed.is_object())
     throw InputError(text(place, ": an example must be a JSON object, not ", parsed.type_name()));
   Example example = Reader(parsed, line, place, ignored).example();

@@ -109,10 +109,11 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
   recipe.rule = fingerprint_of(text(rule_of(options.use), "; ", hex(encoding), "; ", options.seq_len, " ",
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;
-  cut_examples(recipe);
-  recipe.encode = [encoder = std::move(encoder), path, options](const SourceChunk& chunk) {
+  const ExampleForm form = form_of(path);
+  cut_examples(recipe, form);
+  recipe.encode = [encoder = std::move(encoder), path, form, options](const SourceChunk& chunk) {
     EncodedExamples kept(options);
-    for_each_example(chunk, path, [&](std::string_view json, const std::string& place) {
+    for_each_example(chunk, path, form, [&](std::string_view json, const std::string& place) {
       add_example(kept, options.use, *encoder, json, place);
     });
     return kept.take();

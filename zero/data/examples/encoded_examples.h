@@ -60,7 +60,7 @@ struct ExampleNotes {
 };
 
 /// Returns the recipe for the tokens of the example file at `path` (.jsonl or .json). The threads that tokenise share
-/// `encoder`.
+/// `encoder`. Throws InputError if the file is unreadable.
 CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const ConversationEncoder> encoder,
                            const Fingerprint& encoding, const ConversationRowsOptions& options);
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "zero/data/examples/example_reader.h"
 
 namespace zero {
 namespace {
@@ -25,21 +24,21 @@ std::size_t last_comma(std::string_view held, const ChunkStart& start, const std
 
 using TakeText = std::function<void(std::string_view json, const std::string& place)>;
 
-ExampleReader reader_of(const SourceChunk& chunk, const std::string& path, TakeText take) {
-  return {path, std::move(take), most_bytes, chunk.number - 1};
+ExampleReader reader_of(const SourceChunk& chunk, const std::string& path, ExampleForm form, TakeText take) {
+  return {path, form, std::move(take), most_bytes, chunk.number - 1};
 }
 
 std::int64_t rows_in(const SourceChunk& chunk, const std::string& path) {
   std::int64_t rows = 0;
-  reader_of(chunk, path, [&](std::string_view, const std::string&) { ++rows; }).add(chunk.bytes);
+  reader_of(chunk, path, ExampleForm::list, [&](std::string_view, const std::string&) { ++rows; }).add(chunk.bytes);
   return rows;
 }
 
 }  // namespace
 
-void cut_examples(CacheRecipe& recipe) {
+void cut_examples(CacheRecipe& recipe, ExampleForm form) {
   recipe.most_bytes = most_bytes;
-  if (!is_example_list(recipe.source)) {
+  if (form == ExampleForm::lines) {
     recipe.cut = [](std::string_view held, const ChunkStart&) { return held.rfind('\n') + 1; };  // 0 if there is none
     recipe.too_long = text("the line is longer than ", most_bytes, " bytes; an example is one line");
     return;
@@ -51,9 +50,9 @@ void cut_examples(CacheRecipe& recipe) {
   recipe.too_long = text("the row is longer than ", most_bytes, " bytes");
 }
 
-void for_each_example(const SourceChunk& chunk, const std::string& path,
+void for_each_example(const SourceChunk& chunk, const std::string& path, ExampleForm form,
                       const std::function<void(std::string_view json, const std::string& place)>& take) {
-  ExampleReader reader = reader_of(chunk, path, take);
+  ExampleReader reader = reader_of(chunk, path, form, take);
   reader.add(chunk.bytes);
   if (chunk.last) reader.finish();
 }

@@ -17,7 +17,7 @@ void read_example_texts(const std::string& path,
   const File file = File::open(path);
   bool wanted = true, found = false;
   ExampleReader reader(
-      path,
+      path, form_of(path),
       [&](std::string_view json, const std::string& place) {
         if (!wanted) return;
         found = true;

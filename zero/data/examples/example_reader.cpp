@@ -3,16 +3,17 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
 namespace zero {
 namespace {
 
-std::variant<JsonLines, JsonList> examples_of(const std::string& path,
+std::variant<JsonLines, JsonList> examples_of(const std::string& path, ExampleForm form,
                                               std::function<void(std::string_view, const std::string&)> take,
                                               std::int64_t max_bytes, std::int64_t before) {
-  const bool list = is_example_list(path);
+  const bool list = form == ExampleForm::list;
   const auto take_at = [path, list, take = std::move(take)](std::string_view json, std::int64_t number) {
     take(json, text(path, list ? ": row " : ":", number));
   };
@@ -22,17 +23,25 @@ std::variant<JsonLines, JsonList> examples_of(const std::string& path,
 
 }  // namespace
 
-bool is_example_list(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
-
 std::string_view without_mark(std::string_view bytes) {
   if (bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());
   return bytes;
 }
 
-ExampleReader::ExampleReader(const std::string& path,
+ExampleForm form_of(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".json") return ExampleForm::lines;
+  const File file = File::open(path);
+  std::string start(4096, '\0');
+  start.resize(std::size_t(file.read_up_to(start.data(), std::int64_t(start.size()), 0)));
+  const std::string_view bytes = without_mark(start);
+  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != bytes.npos && bytes[first] == '{' ? ExampleForm::lines : ExampleForm::list;
+}
+
+ExampleReader::ExampleReader(const std::string& path, ExampleForm form,
                              std::function<void(std::string_view json, const std::string& place)> take,
                              std::int64_t max_bytes, std::int64_t before)
-    : examples_(examples_of(path, std::move(take), max_bytes, before)), at_start_(before == 0) {}
+    : examples_(examples_of(path, form, std::move(take), max_bytes, before)), at_start_(before == 0) {}
 
 void ExampleReader::add(std::string_view bytes) {
   if (std::exchange(at_start_, false)) bytes = without_mark(bytes);

@@ -11,8 +11,12 @@
 
 namespace zero {
 
-/// Returns true if a file is one JSON list of examples (.json), false if it has one example per line (.jsonl).
-bool is_example_list(const std::string& path);
+/// The two forms of a file: one example per line, or one JSON list of examples.
+enum class ExampleForm : std::uint8_t { lines, list };
+
+/// A .jsonl file has lines. A .json file has lines if its first example begins the file, and is a list otherwise.
+/// Throws InputError if the file is unreadable.
+ExampleForm form_of(const std::string& path);
 
 /// Skips the byte order mark, if a file begins with one.
 std::string_view without_mark(std::string_view bytes);
@@ -21,8 +25,9 @@ class ExampleReader {
  public:
   /// `take` gets the unparsed text of each example and its place: "PATH:LINE" or "PATH: row ROW". `before`: number of
   /// lines or rows before the bytes; 0 at the file's start.
-  ExampleReader(const std::string& path, std::function<void(std::string_view json, const std::string& place)> take,
-                std::int64_t max_bytes, std::int64_t before = 0);
+  ExampleReader(const std::string& path, ExampleForm form,
+                std::function<void(std::string_view json, const std::string& place)> take, std::int64_t max_bytes,
+                std::int64_t before = 0);
 
   /// Adds the file's next bytes. Throws InputError if an example exceeds max_bytes or a required list is missing.
   void add(std::string_view bytes);

@@ -16,9 +16,8 @@ JsonList::JsonList(std::string path, std::function<void(std::string_view, std::i
       number_(objects_before) {}
 
 void JsonList::refuse(std::string_view why) const {
-  throw InputError(text(
-      path_, ": ", number_ > 0 ? text("behind row ", number_, ": ") : "", why,
-      "; a .json file is one list of examples, [{...}, {...}]; with one example a line its name must end in .jsonl"));
+  throw InputError(text(path_, ": ", number_ > 0 ? text("behind row ", number_, ": ") : "", why,
+                        "; a .json file is one list of examples, [{...}, {...}], or has one example a line"));
 }
 
 void JsonList::step(char byte) {

@@ -9,6 +9,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "zero/data/examples/example_keys.h"
+#include "zero/data/examples/example_line.h"
 
 namespace zero {
 namespace {
@@ -22,7 +23,7 @@ constexpr JsonLimits line_limits{.bytes = std::int64_t{1} << 30, .in_a_file = tr
 class AnswerReader {
  public:
   AnswerReader(std::string_view line, const std::string& place)
-      : line_(parse_ordered_json(line, place, line_limits)), place_(place) {
+      : line_(parsed_line(line, place, [&] { return parse_ordered_json(line, place, line_limits); })), place_(place) {
     if (!line_.is_object()) refuse("an example must be an object");
   }
 

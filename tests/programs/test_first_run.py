@@ -142,7 +142,7 @@ def check_data_are_refused_without_a_table(place):
     with open(place.path("a.jsonl"), "w") as file:
         file.write(''.join(json.dumps({"prompt": "God " * 40, "completion": "said"}) + "\n" for _ in range(9)))
     code, out, said = place.run()
-    assert code == 2 and "a.jsonl: nothing is left to train with training.seq_len = 24 (9 examples, 0 of them left out as too long, 9 without anything to train): all that is trained lies beyond" in said, said
+    assert code == 2 and "a.jsonl: nothing is left to train with training.seq_len = 24 (9 examples, 0 of them left out as too long, 9 without anything to train; the first: a.jsonl:1): all that is trained lies beyond" in said, said
     with open(place.path("a.jsonl"), "a") as file:
         file.write(json.dumps({"text": "God said"}) + "\n")
     code, out, said = place.run("--set", "training.global_batch_size=1")

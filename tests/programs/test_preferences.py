@@ -1,8 +1,9 @@
-"""Preference training: the losses of TRL's trainers, on every layout, with its reference, stopped, resumed and refused.
+"""Preference training: the losses of TRL's trainers, on every layout, with its reference, stopped, resumed, evaluated and refused.
 
 usage: test_preferences.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
 import json
+import math
 import os
 import shutil
 import signal
@@ -165,29 +166,186 @@ def check_resolved_configurations_read_back(place):
             shutil.rmtree(place.path(folder))
 
 
+def rows_computed(said):
+    """How many rows a run's log says that it computes the reference of; 0 without such a line."""
+    words = said.split("computing the log-probabilities of ")
+    return int(words[1].split()[0]) if len(words) > 1 else 0
+
+
+def reference_of(place, name="training", out="out"):
+    """[row][sequence]; NaN where there is no value"""
+    shape, values = read_safetensors(place.path(out, "reference.safetensors"))[name][1:]
+    return [values[row * shape[1]:(row + 1) * shape[1]] for row in range(shape[0])]
+
+
+def known_rows(place, **more):
+    return sum(not math.isnan(row[0]) for row in reference_of(place, **more))
+
+
 def check_stops_while_the_reference_is_computed(place):
+    """What was computed is kept, and a resumption goes on from there to the same losses."""
     with open(place.path("texts.jsonl")) as file:
-        lines = file.read()
+        lines = file.readlines()
+    count = len(lines) * 12
     with open(place.path("many.jsonl"), "w") as file:
-        file.write(lines * 200)
-    place.write({"method": "dpo"}, **{"data.train": ["many.jsonl"]})
-    process = place.start()
+        file.writelines(lines * 12)
+    place.write({"method": "dpo"}, **{"data.train": ["many.jsonl"], "training.global_batch_size": count, "training.local_batch_size": 1, "training.steps": 1})
+    place.run("job.output_dir=whole", ranks=2)
+    process = place.start(ranks=2)
     for line in process.stdout:
         if "computing the log-probabilities" in line:
             break
     os.kill(process.pid, signal.SIGUSR1)
     said = process.communicate(timeout=60)[0]
-    assert process.returncode == 1 and "start the run again, without --resume" in said and "a checkpoint follows" not in said, (process.returncode, said)
-    place.run("data.train=[\"texts.jsonl\"]")
+    assert process.returncode == 75 and "stopped on request while the reference was computed" in said and "a checkpoint follows" not in said, (process.returncode, said)
+    kept = known_rows(place)
+    assert 0 < kept < count and place.metrics() == [], kept
+    assert "pass --resume to go on with it" in place.run(code=2)
+    said = place.run("job.time_limit=0:00:01", ranks=2, words=("--resume",), code=75)  # not even one batch fits, but one is computed
+    assert "ahead of job.time_limit while the reference was computed" in said and rows_computed(said) == count - kept, said
+    more = known_rows(place)
+    assert kept < more < count and more % 2 == 0, (more, kept)
+    said = place.run(ranks=2, words=("--resume",))
+    assert rows_computed(said) == count - more and known_rows(place) == count, said
+    assert reference_of(place) == reference_of(place, out="whole")
+    assert [line["loss"] for line in place.metrics()] == [line["loss"] for line in place.metrics("whole")]
+
+
+def check_another_model_is_no_reference(place):
+    """Neither is it where a run was stopped before its first step, nor where more rows are reached."""
+    place.write({"method": "dpo"}, **{"training.steps": 2, "checkpoint.interval": 2})
+    weights = place.path("model", "model.safetensors")
+    original = open(weights, "rb").read()
+    place.run()
+    assert known_rows(place) == 2 * place.trl["batch"]
+    values = reference_of(place)
+    said = place.run("training.steps=3", words=("--resume",))
+    assert rows_computed(said) == place.trl["batch"] and reference_of(place)[:8] == values[:8], said
+    changed = bytearray(original)
+    changed[-2] ^= 1
+    os.chmod(weights, 0o644)
+    open(weights, "wb").write(changed)
+    said = place.run("training.steps=4", words=("--resume",), code=2)
+    assert "reference.safetensors: lacks values" in said and "has changed since" in said, said
+    open(weights, "wb").write(original)
+    assert rows_computed(place.run("training.steps=4", words=("--resume",))) == place.trl["batch"]
+    shutil.rmtree(place.path("out", "checkpoints"))  # as if the run had been stopped before its first step
+    shutil.rmtree(place.path("out", "model"))
+    open(place.path("out", "metrics.jsonl"), "w").close()
+    with open(place.path("out", ".zero_run")) as file:
+        mark = file.read()
+    with open(place.path("out", ".zero_run"), "w") as file:
+        file.write(mark.replace("The run has written checkpoints.\n", ""))
+    open(weights, "wb").write(changed)
+    said = place.run(words=("--resume",))
+    assert "begins at step 0" in said and "is of another model" in said and rows_computed(said) == 2 * place.trl["batch"], said
 
 
 def check_keeps_the_part_that_fits(place):
-    """Other validation data need values of their own, and no others."""
+    """Other validation data need values of their own, and no others. Of the training data only rows that steps take are computed."""
     place.write({"method": "dpo"}, **{"data.validation": ["prompts.jsonl"], "training.validation_interval": 4, "checkpoint.interval": 4, "training.steps": 4})
-    place.run()
+    assert rows_computed(place.run()) == 16 + 24
     said = place.run("training.steps=8", 'data.validation=["chats.jsonl"]', words=("--resume",))
-    assert "does not fit the validation data" in said and "computing the log-probabilities of 24 rows" in said, said
+    assert "does not fit the validation data" in said and rows_computed(said) == 8 + 24, said
     assert len(place.metrics()) == 8
+
+
+def check_names_the_method_alone(place):
+    """A resumption with another method is one mistake."""
+    place.write({"method": "dpo"}, **{"training.steps": 2, "checkpoint.interval": 2})
+    place.run()
+    place.write({"method": "kto", "desirable_weight": 1.5}, **{"training.steps": 4})
+    said = place.run(words=("--resume",), code=2)
+    assert "[preference] method" in said and said.count(" now, and ") == 1, said
+    place.write({"method": "dpo", "beta": 0.3, "loss_type": ["ipo"]}, **{"training.steps": 4})
+    said = place.run(words=("--resume",), code=2)
+    assert "[preference] beta" in said and "[preference] loss_type" in said, said
+
+
+PAIR = {"prompt": "In the beginning", "chosen": " was the word", "rejected": " was nothing"}
+
+
+def write_lines(place, name, lines):
+    with open(place.path(name), "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def check_warns_of_pairs_that_teach_nothing(place):
+    long = "In the beginning " * 40
+    plain = [dict(PAIR, prompt=f"Verse {number}") for number in range(8)]
+    kinds = [dict(PAIR, chosen=PAIR["rejected"]), dict(PAIR, prompt=long, chosen=long + "a", rejected=long + "b"), dict(PAIR, rejected=" "), plain[3]]
+    place.write({"method": "dpo"}, **{"data.train": ["odd.jsonl"], "training.seq_len": 32, "training.steps": 1})
+    write_lines(place, "odd.jsonl", plain + kinds + kinds)
+    said = place.run(ranks=2)
+    for words in ("2 have nothing to train in their first 32 tokens (the first: odd.jsonl:10)", "2 have equal answers in their first 32 tokens (the first: odd.jsonl:9)",
+                  "In 2 of 16 examples an answer is empty or white space (the first: odd.jsonl:11)", "3 of 12 rows repeat an earlier one (odd.jsonl:12 is the same as odd.jsonl:4)"):
+        assert said.count(words) == 1, (words, said)
+    shutil.rmtree(place.path("out"))
+    # answers that differ only behind training.seq_len
+    write_lines(place, "odd.jsonl", plain + [dict(PAIR, chosen=" was " + long + "a", rejected=" was " + long + "b")])
+    assert "1 have equal answers in their first 32 tokens (the first: odd.jsonl:9)" in place.run()
+    shutil.rmtree(place.path("out"))
+    for lines in ([kinds[0]], [kinds[1]]):
+        write_lines(place, "odd.jsonl", lines)
+        said = place.run(code=2)
+        assert "nothing is left to train" in said and "the first: odd.jsonl:1" in said, said
+    write_lines(place, "odd.jsonl", [{"prompt": f"Verse {number}", "completion": " is good", "label": True} for number in (1, 2, 3, 3)] + [kinds[0]])
+    said = place.run("preference.method=kto", "training.global_batch_size=2")
+    for words in ("All answers have the label true", "1 of 4 rows repeat an earlier one (odd.jsonl:4 is the same as odd.jsonl:3)", "1 have equal answers (the first: odd.jsonl:5)"):
+        assert said.count(words) == 1, (words, said)
+    said = place.run("preference.method=kto", words=("--preview", "9"))
+    assert "(*)" in said or "tokens" in said, said
+
+
+def evaluate(place, *options, ranks=1, code=0):
+    """(objects of --json, log)"""
+    done = subprocess.run([*(mpirun(ranks) if ranks > 1 else []), place.bin + "/zero_evaluate", *options, "--json"], cwd=place.folder, env=environment(),
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (options, done.returncode, done.stdout, done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def expect_validation(found, line, tolerance=2e-5):
+    assert abs(found["loss"] - line["validation_loss"]) < tolerance, (found, line)
+    shared = [name for name in (*FIGURES[:-1], "kl", "desirable") if "validation_" + name in line]
+    assert len(shared) >= 6, line
+    for name in shared:
+        assert abs(found[name] - line["validation_" + name]) < tolerance * max(1, abs(found[name])), (name, found, line)
+
+
+def check_evaluates_as_the_run_validates(place):
+    """A model, a checkpoint and an adapter, for each method; the reference is the model with which the run began."""
+    before = evaluate(place, "model", "texts.jsonl")[0][0]
+    assert before["preference"] == "dpo" and "loss" not in before and "rewards/chosen" not in before and before["rows"] == 24, before
+    for method, more in (("dpo", {"loss_type": ["sigmoid", "sft"]}), ("orpo", {}), ("kto", {"desirable_weight": 1.5})):
+        place.write({"method": method, "beta": 0.2, **more}, **{"data.validation": ["texts.jsonl"], "training.validation_interval": 3, "training.steps": 6, "checkpoint.interval": 6})
+        place.run()
+        last = place.metrics()[-1]
+        for model in ("out", "out/checkpoints", "out/model"):
+            found = evaluate(place, model, "texts.jsonl", "--seq-len", "512", "--precision", "fp32")[0][0]
+            expect_validation(found, last)
+        assert found["preference"] == method and ("rewards/accuracies" in found), found
+        if method != "orpo":
+            for name in ("logps/chosen", "logps/rejected", "logps/accuracies"):
+                assert abs(found["reference"][name] - before[name]) < 1e-4, (found, before)
+        assert [found] == evaluate(place, "out/model", "texts.jsonl", "--seq-len", "512", "--precision", "fp32", ranks=3)[0]
+        shutil.rmtree(place.path("out"))
+    place.write({"method": "dpo"}, **{"data.validation": ["chats.jsonl"], "data.train": ["chats.jsonl"], "training.validation_interval": 6, "training.steps": 6, "lora.r": 4, "optimizer.lr": 0.02})
+    place.run()
+    for place_of_it in (("out",), ("model", "--adapter", "out"), ("model", "--adapter", "out/adapter")):
+        found = evaluate(place, place_of_it[0], "chats.jsonl", *place_of_it[1:], "--precision", "fp32", ranks=2)[0][0]
+        expect_validation(found, place.metrics()[-1])
+    shutil.copytree(place.path("out", "adapter"), place.path("foreign"))  # of no known run
+    foreign = evaluate(place, "model", "chats.jsonl", "prompts.jsonl", "--adapter", "foreign", "--precision", "fp32", "--reference", "model", "--beta", "0.1")[0]
+    expect_validation(foreign[0], place.metrics()[-1])
+    assert [one["file"] for one in foreign] == ["chats.jsonl", "prompts.jsonl"] and foreign[1]["rows"] == 24, foreign
+    same = evaluate(place, "model", "texts.jsonl", "--reference", "model")[0][0]
+    assert abs(same["loss"] - math.log(2)) < 1e-6 and same["rewards/margins"] == 0, same
+    judged = evaluate(place, "model", "judged.jsonl", "--reference", "model")[0][0]
+    assert judged["preference"] == "kto" and abs(judged["loss"] - 0.5) < 1e-6, judged
+    for options, words in ((("judged.jsonl", "--preference", "dpo"), "holds judged answers, and dpo compares pairs"), (("texts.jsonl", "--preference", "orpo", "--reference", "model"), "--reference is for dpo and kto"),
+                           (("texts.jsonl", "--reference", "nothere"), "nothere")):
+        assert words in evaluate(place, "model", *options, code=2)[1], options
 
 
 def check_pairs_of_kto_do_not_answer_themselves(place):
@@ -195,7 +353,7 @@ def check_pairs_of_kto_do_not_answer_themselves(place):
         for number in range(24):
             pair = {"prompt": f"Verse {number * 7}", "chosen": f" is good {number}", "rejected": f" is bad {number}"}
             file.write(json.dumps(pair) + "\n")
-    place.write({"method": "kto", "divergence": True}, **{"data.train": ["own.jsonl"], "training.global_batch_size": 5, "training.steps": 2})
+    place.write({"method": "kto", "divergence": True}, **{"data.train": ["own.jsonl"], "training.global_batch_size": 5, "training.steps": 10})
     place.run()
     values = read_safetensors(place.path("out", "reference.safetensors"))
     matched, mismatched = values["training"][2], values["training_mismatched"][2]
@@ -208,7 +366,7 @@ def check_pairs_of_kto_do_not_answer_themselves(place):
 
 def check_refuses_other_examples(place):
     place.write({"method": "dpo"})
-    lines = {'{"prompt": "a", "completion": "b"}': "lacks \"chosen\", \"rejected\"", '{"chosen": "ab", "rejected": "ab"}': "are equal", '{"chosen": 1, "rejected": "b"}': "must be a text",
+    lines = {'{"prompt": "a", "completion": "b"}': "lacks \"chosen\", \"rejected\"", '{"chosen": "ab", "rejected": "ab"}': "with equal answers", '{"chosen": 1, "rejected": "b"}': "must be a text",
              '{"chosen": [{"role": "user", "content": "a"}], "rejected": "b"}': "both be texts", '{"chosen": "xa", "rejected": "yb"}': "have no common beginning",
              '{"prompt": [{"role": "user", "content": "a"}], "chosen": "b", "rejected": "c"}': "make them messages",
              '{"chosen": [{"role": "user", "content": "a"}], "rejected": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}': "is the start of",

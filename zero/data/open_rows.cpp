@@ -56,6 +56,7 @@ std::vector<Example> sequences_of(ExampleUse use, std::string_view json, const s
   std::vector<Example> sequences;
   if (use == ExampleUse::pair) {
     PreferencePair pair = parse_pair(json, place, ignored);
+    if (pair.are_equal) return {};
     sequences = {std::move(pair.chosen), std::move(pair.rejected)};
   } else {
     for (JudgedAnswer& answer : parse_judged(json, place, ignored)) sequences.push_back(std::move(answer.example));
@@ -166,7 +167,8 @@ std::vector<EncodedExample> shown_rows(const EncodedPair& encoded, const DataOpt
   const auto trained = trained_pair(encoded, options.seq_len, options.overlong, counts);
   const std::size_t tokens = std::max(encoded.chosen.ids.size(), encoded.rejected.ids.size());
   const EncodedPair& shown = trained ? *trained : encoded;
-  std::vector<EncodedExample> both{shown.chosen, shown.rejected};
+  std::vector<EncodedExample> both{shown.chosen};
+  if (!shown.are_equal) both.push_back(shown.rejected);
   for (EncodedExample& one : both) one.note = note_of(counts, tokens, options.seq_len);
   return both;
 }
@@ -177,7 +179,7 @@ std::vector<EncodedExample> shown_rows(std::string_view json, const std::string&
   if (options.use == ExampleUse::pair) return shown_rows(encode_pair(encoder, parse_pair(json, place)), options);
   std::vector<EncodedExample> rows;
   for (const JudgedAnswer& answer : parse_judged(json, place))
-    for (EncodedExample& row : shown_rows(encode_judged(encoder, answer.example), options)) {
+    for (EncodedExample& row : shown_rows(encode_judged(encoder, answer), options)) {
       row.note = (answer.is_desirable ? "desirable" : "not desirable") + (row.note.empty() ? "" : "; " + row.note);
       rows.push_back(std::move(row));
     }

@@ -66,9 +66,16 @@ bool is_users_best(const std::string& path, const std::string& trace, FileCalls&
   return trace == "best" && !is_a_runs(path, trace, calls);
 }
 
+/// True for a run that was stopped before its first step, while its reference was computed.
+bool holds_reference_alone(const std::string& path, FileCalls& calls) {
+  return is_marked(path, Mark::run, calls) && holds(path, reference_file, calls) && !has_saved(path, calls) &&
+         facts_of(place(path, "metrics.jsonl"), calls).bytes == 0;
+}
+
 // Returns true if --resume would continue from this folder.
 bool can_go_on(const std::string& path, FileCalls& calls) {
-  return holds(path, "config.toml", calls) && !newest_checkpoint_of(path, calls).empty() &&
+  return holds(path, "config.toml", calls) &&
+         (!newest_checkpoint_of(path, calls).empty() || holds_reference_alone(path, calls)) &&
          std::all_of(std::begin(results), std::end(results), [&](const char* result) {
            return !holds(path, result, calls) || is_a_runs(path, result, calls) || is_users_best(path, result, calls);
          });

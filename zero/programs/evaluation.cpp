@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/mesh/mesh.h"
@@ -21,6 +23,7 @@
 #include "zero/config/setup.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+#include "zero/data/examples/example_file.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/rows/loader.h"
 #include "zero/train/told_numbers.h"
@@ -87,6 +90,24 @@ void require_data(const std::string& file) {
 
 bool is_ids(const std::string& file) { return data_kind(file) == "bin"; }
 
+/// The kind of a file's first example.
+ExampleUse use_of(const std::string& file) {
+  if (data_kind(file) != "jsonl" && data_kind(file) != "json") return ExampleUse::single;
+  ExampleUse use = ExampleUse::single;
+  read_example_texts(file, [&](std::string_view line, const std::string& place) {
+    const nlohmann::json example = parse_json(line, place, {.bytes = std::int64_t{1} << 30, .in_a_file = true});
+    const auto has = [&](const char* key) {
+      return example.is_object() && example.contains(key) && !example[key].is_null();
+    };
+    if (has("chosen") && has("rejected"))
+      use = ExampleUse::pair;
+    else if (has("completion") && has("label"))
+      use = ExampleUse::judged;
+    return false;
+  });
+  return use;
+}
+
 /// Reads all files.
 class Data {
  public:
@@ -94,8 +115,10 @@ class Data {
     all_or_none(job.control(), [&] { prepare(source, options, cache, job); });
   }
 
-  std::shared_ptr<const RowSource> open(const std::string& file, Communicator& communicator) {
+  std::shared_ptr<const RowSource> open(const std::string& file, ExampleUse use, PairTargets targets,
+                                        Communicator& communicator) {
     options_.files = {file};
+    options_.use = use, options_.targets = targets;
     return open_rows(options_, communicator);
   }
 
@@ -148,39 +171,127 @@ double summed_loss(Engine& engine, const ValidationLoader& loader) {
   return sum_of_turns(told_numbers(engine.host(), losses, {Phase::validate}), 0);
 }
 
+/// A file as it is evaluated.
+struct OpenFile {
+  std::string name;
+  std::shared_ptr<const RowSource> rows;
+  std::optional<PreferenceEvaluation> preference = {};
+};
+
+/// How the answers of a file are judged, if its examples are pairs or judged answers.
+PreferenceSource source_for(PreferenceSource source, ExampleUse use, const std::string& file) {
+  if (use == ExampleUse::judged && !source.is_named) source.settings.method = "kto";
+  if (use == ExampleUse::judged && source.settings.takes_pairs())
+    throw InputError(text(file, ": holds judged answers, and ", source.settings.method,
+                          " compares pairs: name --preference kto, or a file of pairs"));
+  return source;
+}
+
+OpenFile open_file_of(const std::string& file, const PreferenceSource& preference, Data& data, Job& job) {
+  ExampleUse use = ExampleUse::single;
+  PreferenceSource source;
+  all_or_none(job.control(), [&] {
+    if (!is_there(file)) return;  // open_rows() refuses it
+    use = use_of(file);
+    if (use != ExampleUse::single) source = source_for(preference, use, file);
+  });
+  const bool judges = use != ExampleUse::single;
+  if (judges && !source.settings.takes_pairs()) use = ExampleUse::judged;
+  const bool with_prompts = judges && source.settings.method == "orpo";
+  OpenFile opened{file, data.open(file, use, with_prompts ? PairTargets::chosen_prompts : PairTargets::answers,
+                                  job.communicator())};
+  if (job.rank() == 0) log_info(file, ": ", opened.rows->describe());
+  if (!judges) return opened;
+  if (const std::string warning = opened.rows->warning(); job.rank() == 0 && !warning.empty())
+    log_warning(file, ": ", warning);
+  opened.preference.emplace(opened.rows, source);
+  return opened;
+}
+
+/// A model whose weights are checked, and not read yet.
+struct CheckedModel {
+  ModelSource source;
+  Model model;
+};
+
+CheckedModel checked_model(const ModelPlace& place, Job& job) {
+  CheckedModel checked{open_model(place), {}};
+  checked.model = frozen_model(checked.source.config);
+  checked.source.weights->check(tensors_of(checked.model));
+  if (job.rank() == 0) checked.source.weights->check_values();
+  return checked;
+}
+
+/// Calls `work` with an engine that holds the model's weights. Collective.
+void with_engine(const CheckedModel& of, Mesh& mesh, const std::string& precision, Job& job,
+                 const std::function<void(Engine&)>& work) {
+  Engine engine(chain_of(of.model), mesh, engine_options(precision));
+  all_or_none(job.control(), [&] { engine.load(*of.source.weights); });
+  work(engine);
+}
+
+/// Computes the reference of all files that need one. Collective.
+void take_references(std::vector<OpenFile>& files, const ModelPlace& place, const ModelSource& source, Mesh& mesh,
+                     const std::string& precision, Job& job) {
+  CheckedModel reference;
+  all_or_none(job.control(), [&] {
+    reference = checked_model(place, job);
+    const std::int64_t ids = reference.source.config.vocab_size, needed = source.config.vocab_size;
+    if (ids < needed)
+      throw InputError(text(place.model, ": the reference has ", ids, " ids and the model ", needed,
+                            ": name the model with which training began by --reference"));
+  });
+  if (job.rank() == 0) log_info(reference.source.folder, ": the reference, in ", precision);
+  with_engine(reference, mesh, precision, job, [&](Engine& engine) {
+    for (OpenFile& file : files)
+      if (file.preference && file.preference->needs_reference()) file.preference->take_reference(engine);
+  });
+}
+
+Evaluation evaluation_of(OpenFile& file, Engine& engine, const EvaluationOptions& options, const Job& job) {
+  if (file.preference) {
+    Evaluation found{file.name};
+    found.preference = file.preference->evaluate(engine);
+    found.tokens = found.preference->tokens, found.sequences = found.preference->rows;
+    return found;
+  }
+  const ValidationLoader loader(file.rows, job.rank(), job.size(), /*local_batch_size=*/1);
+  if (loader.trained_tokens() == 0)
+    throw InputError(text(file.name, ": holds no token that counts",
+                          options.train_on == "assistant" ? ": --train-on all counts every message" : ""));
+  return {file.name, summed_loss(engine, loader) / loader.denominator(), loader.trained_tokens(), file.rows->size()};
+}
+
 }  // namespace
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
 std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
-  ModelSource source;
-  Model model;
+  CheckedModel model;
+  PreferenceSource preference;
   all_or_none(job.control(), [&] {
-    source = open_model(resolve(options.place));
-    model = frozen_model(source.config);
-    source.weights->check(tensors_of(model));
-    if (job.rank() == 0) source.weights->check_values();
+    const ModelPlace place = resolve(options.place);
+    model = checked_model(place, job);
+    preference = preference_source_of(options.place, place, options.preference);
   });
+  const ModelSource& source = model.source;
   const CacheFolder cache(job, options.cache);
   Data data(source, options, cache.path(), job);
-  Communicator& communicator = job.communicator();
-  Mesh mesh(communicator);
-  const std::string& precision = options.precision.empty() ? source.precision : options.precision;
-  Engine engine(chain_of(model), mesh, engine_options(precision));
-  if (job.rank() == 0) log_info(source.folder, ": evaluated in ", precision);
-  all_or_none(job.control(), [&] { engine.load(*source.weights); });
+  std::vector<OpenFile> files;
+  for (const std::string& file : options.files) files.push_back(open_file_of(file, preference, data, job));
 
+  Mesh mesh(job.communicator());
+  const std::string& precision = options.precision.empty() ? source.precision : options.precision;
+  const bool compares = std::ranges::any_of(
+      files, [](const OpenFile& file) { return file.preference && file.preference->needs_reference(); });
+  if (compares && preference.reference) take_references(files, *preference.reference, source, mesh, precision, job);
+  if (compares && !preference.reference && job.rank() == 0)
+    log_info("no reference is known, so pairs are judged by log p alone: --reference names a model to compare with");
+  if (job.rank() == 0) log_info(source.folder, ": evaluated in ", precision);
   std::vector<Evaluation> found;
-  for (const std::string& file : options.files) {
-    const std::shared_ptr<const RowSource> rows = data.open(file, communicator);
-    if (job.rank() == 0) log_info(file, ": ", rows->describe());
-    const ValidationLoader loader(rows, job.rank(), job.size(), /*local_batch_size=*/1);
-    if (loader.trained_tokens() == 0)
-      throw InputError(text(file, ": holds no token that counts",
-                            options.train_on == "assistant" ? ": --train-on all counts every message" : ""));
-    const double sum = summed_loss(engine, loader);
-    found.push_back({file, sum / loader.denominator(), loader.trained_tokens(), rows->size()});
-  }
+  with_engine(model, mesh, precision, job, [&](Engine& engine) {
+    for (OpenFile& file : files) found.push_back(evaluation_of(file, engine, options, job));
+  });
   return found;
 }
 

@@ -166,7 +166,10 @@ ModelSource open_checkpoint(const ModelPlace& place) {
 
 }  // namespace
 
-std::string name_of_place(const std::string& path) {
+namespace {
+
+/// The folder of the run to which a place belongs, or the place itself.
+fs::path run_of_place(const std::string& path) {
   fs::path place = real_path(path);
   const auto last = [&] { return place.filename().string(); };
   while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" || last() == "best" ||
@@ -174,7 +177,17 @@ std::string name_of_place(const std::string& path) {
     if (place == place.parent_path()) break;
     place = place.parent_path();
   }
-  return last();
+  return place;
+}
+
+}  // namespace
+
+std::string name_of_place(const std::string& path) { return run_of_place(path).filename(); }
+
+std::optional<Config> config_of_place(const std::string& path) {
+  const std::string run = run_of_place(path).string();
+  if (!is_marked(run, Mark::run) || !is_own_file(joined(run, "config.toml"))) return std::nullopt;
+  return config_of_run(run);
 }
 
 ModelPlace resolve(const ModelPlace& place) {

@@ -2,11 +2,13 @@
 // ModelSource: a model as users name it. It is a Hugging Face directory, a GGUF file, a run's folder or a checkpoint of
 // zero_train, each with or without an adapter.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/formats/hf_directory.h"
 #include "models/formats/unused_tensors.h"
 #include "models/weight_source.h"
+#include "zero/config/config.h"
 
 namespace zero {
 
@@ -52,6 +54,10 @@ void require_base_of_checkpoint(const ModelPlace& place);
 /// Returns a readable name: "run1" for out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and
 /// out/run1.
 std::string name_of_place(const std::string& path);
+
+/// The configuration of the run whose folder, checkpoint, model or adapter a place is. None for another place, or if
+/// the caller does not own that run's config.toml.
+std::optional<Config> config_of_place(const std::string& path);
 
 /// Opens a resolved place. Throws InputError if anything is missing, broken or inconsistent. Reads no weights.
 ModelSource open_model(const ModelPlace& place);

@@ -1,5 +1,5 @@
-// zero_evaluate: computes the loss of a model, optionally with an adapter, on files. It runs alone, or mpirun starts
-// one process per rank.
+// zero_evaluate: computes the loss of a model, optionally with an adapter, on files, and judges its answers to pairs.
+// It runs alone, or mpirun starts one process per rank.
 #include <CLI/CLI.hpp>
 
 #include <ATen/Parallel.h>
@@ -28,7 +28,8 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
       ->required();
   app.add_option(
          "files", options.files,
-         "texts (.txt), conversations and examples (.jsonl, .json) or token ids (.bin), as data.validation has them")
+         "texts (.txt), conversations, examples, pairs of answers (.jsonl, .json) or token ids (.bin), as data.validation "
+         "has them")
       ->required();
   app.add_option("--adapter", options.place.adapter,
                  "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
@@ -54,12 +55,55 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--cache", options.cache,
                  "folder for tokenised texts, kept for the next call; on several nodes one that all of them see");
+  app.add_option("--preference", options.preference.method,
+                 "how pairs are judged: dpo, orpo or kto. Default: as the run did, or dpo; kto for judged answers")
+      ->check(CLI::IsMember({"dpo", "orpo", "kto"}));
+  app.add_option("--beta", options.preference.beta, "factor of rewards. Default: that of the run, or 0.1")
+      ->check(CLI::PositiveNumber);
+  app.add_option(
+      "--reference", options.preference.reference,
+      "model with which pairs are compared. Default: the model with which the run began, or the model without "
+      "the adapter");
   app.add_flag_callback(
       "--allow-unused", [&options] { options.place.unused = UnusedTensors::allow; }, allow_unused_help);
   app.add_flag("--json", json, "print a JSON object a file");
 }
 
+nlohmann::ordered_json object_of(const NamedFigures& figures) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : figures) object[name] = value;
+  return object;
+}
+
+std::string json_of(const Evaluation& found, const PreferenceFigures& judged) {
+  nlohmann::ordered_json object{{"file", found.file}, {"preference", judged.method}};
+  if (judged.loss) object["loss"] = *judged.loss;
+  object.update(object_of(judged.figures));
+  if (!judged.reference.empty()) object["reference"] = object_of(judged.reference);
+  object.update({{"tokens", found.tokens}, {"rows", found.sequences}});
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string words_of(const NamedFigures& figures) {
+  std::string words;
+  for (const auto& [name, value] : figures) {
+    char number[32];
+    std::snprintf(number, sizeof number, " %.4f", value);
+    words += (words.empty() ? "" : ", ") + name + number;
+  }
+  return words;
+}
+
+std::string line_of(const Evaluation& found, const PreferenceFigures& judged) {
+  char loss[48] = "";
+  if (judged.loss) std::snprintf(loss, sizeof loss, " loss %.6f,", *judged.loss);
+  return text(found.file, ": ", judged.method, loss, " ", words_of(judged.figures),
+              judged.reference.empty() ? "" : "; reference: " + words_of(judged.reference), "; ", found.sequences,
+              judged.method == "kto" ? " answers" : " pairs");
+}
+
 std::string line_of(const Evaluation& found, bool json) {
+  if (found.preference) return json ? json_of(found, *found.preference) : line_of(found, *found.preference);
   if (json)
     return nlohmann::ordered_json{{"file", found.file},
                                   {"loss", found.loss},
@@ -80,7 +124,7 @@ int main(int argc, char** argv) {
   allocator.install();
   zero::EvaluationOptions options;
   bool json = false;
-  CLI::App app("Computes the loss and the perplexity of a model on files, over the ranks that mpirun starts.",
+  CLI::App app("Computes the loss and the perplexity of a model on files, and judges its answers to pairs.",
                "zero_evaluate");
   zero::describe_evaluation(app, options, json);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_evaluate"))) return *code;
@@ -94,8 +138,11 @@ int main(int argc, char** argv) {
       for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
       zero::require_written_output();
     }
+    const auto loss_of = [](const zero::Evaluation& one) {
+      return one.preference ? one.preference->loss.value_or(0) : one.loss;
+    };
     for (const zero::Evaluation& one : found)
-      if (!std::isfinite(one.loss))
+      if (!std::isfinite(loss_of(one)))
         throw zero::Error(zero::text(one.file, ": the loss is not finite: the model's weights are, or become in ",
                                      "this precision, infinite or NaN; try --precision fp32"));
     return 0;

@@ -184,6 +184,16 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
   return settings;
 }
 
+std::string start_mark(const Config& config, const ModelConfig& model, const Settings& settings, const CoreSet& cores) {
+  std::string marks;
+  for (const auto& [key, value] : settings)
+    if (key.starts_with("model.") || key == "lora.quantization") marks += text(key, " ", value, "\n");
+  if (config.model.path && !config.lora) marks += file_mark(*config.model.path, cores);
+  if (!config.model.path) marks += text("seed ", config.training.seed);
+  if (const auto start = start_of(config, make_model(model))) marks += file_mark(start->file().path(), cores);
+  return mark_of(marks);
+}
+
 void check_accepted(const std::vector<std::string>& accepted) {
   std::vector<std::string> known{"optimizer.group"};
   for (const ConfigKey& key : config_keys())
@@ -229,7 +239,7 @@ void add_optimizer_defaults(std::map<std::string, std::string>& then, const std:
   }
 }
 
-/// Lists the optimizer's name before its settings.
+/// Lists the optimizer's name before its settings. Leaves out settings that only one of two preference methods has.
 std::vector<Difference> differences(const Config& config, const Settings& now, const Settings& then) {
   std::map<std::string, std::string> before(then.begin(), then.end());
   const std::map<std::string, std::string> after(now.begin(), now.end());
@@ -242,14 +252,17 @@ std::vector<Difference> differences(const Config& config, const Settings& now, c
     const auto found = settings.find(key), always = values_before.find(key);
     return found != settings.end() ? found->second : always != values_before.end() ? always->second : "none";
   };
-  const std::string name = "optimizer.name";
+  const std::string name = "optimizer.name", method = "preference.method";
   const bool other_optimizer = value_in(before, name) != value_in(after, name);
+  const bool other_method = value_in(before, method) != value_in(after, method);
   std::vector<Difference> found;
   for (const std::string& key : keys) {
     const std::string was = value_in(before, key), is = value_in(after, key);
     if (was == is || (key == "optimizer.group" && changed_groups(config, was).empty())) continue;
     const bool follows = key.starts_with("optimizer.") && key != "optimizer.group" && !config.is_given(key);
     if (key != name && other_optimizer && follows) continue;
+    const bool is_of_one = was == "none" || is == "none";
+    if (key != method && other_method && key.starts_with("preference.") && is_of_one) continue;
     found.insert(key == name ? found.begin() : found.end(), {key, was, is});
   }
   return found;

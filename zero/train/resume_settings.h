@@ -28,6 +28,12 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 Settings resume_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                          const CoreSet& cores = {});
 
+/// Returns a mark of the weights with which a run begins, by content: the base or the preset and its seed, the adapter
+/// that is trained further, and the base's quantization. `settings`: of resume_settings(). Reads these files
+/// completely, unless the settings have their marks.
+std::string start_mark(const Config& config, const ModelConfig& model, const Settings& settings,
+                       const CoreSet& cores = {});
+
 /// Throws InputError for unknown keys, and names the nearest known key. Also throws for keys of the model's shape,
 /// which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);

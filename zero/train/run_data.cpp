@@ -62,17 +62,6 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   return options;
 }
 
-std::unique_ptr<const Loss> loss_of(const PreferenceSection& preference) {
-  if (preference.method == "orpo") return orpo_loss(preference.beta);
-  if (preference.method == "kto")
-    return kto_loss({preference.beta, preference.desirable_weight, preference.undesirable_weight});
-  DpoOptions options{{}, preference.beta, preference.label_smoothing};
-  for (std::size_t i = 0; i < preference.loss_type.size(); ++i)
-    options.terms.emplace_back(preference.loss_type[i],
-                               preference.loss_weights.empty() ? 1 : preference.loss_weights[i]);
-  return dpo_loss(options);
-}
-
 // Loads the tokenizer. Error messages begin with its place in the configuration.
 Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   try {
@@ -142,6 +131,17 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
                         remedy_of_large(config, tokenizer)));
 }
 
+std::unique_ptr<const Loss> preference_loss(const PreferenceSection& preference) {
+  if (preference.method == "orpo") return orpo_loss(preference.beta);
+  if (preference.method == "kto")
+    return kto_loss({preference.beta, preference.desirable_weight, preference.undesirable_weight});
+  DpoOptions options{{}, preference.beta, preference.label_smoothing};
+  for (std::size_t i = 0; i < preference.loss_type.size(); ++i)
+    options.terms.emplace_back(preference.loss_type[i],
+                               preference.loss_weights.empty() ? 1 : preference.loss_weights[i]);
+  return dpo_loss(options);
+}
+
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
                                 const CoreSet& cores, at::Device device) {
@@ -170,21 +170,24 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   LoaderOptions loading{batch.mesh.index(communicator.rank(), axes::rows), batch.ranks, batch.local_batch_size,
                         batch.global_batch_size};
   if (!device.is_cpu()) loading.length = {device_length_multiple, config.row_tokens()};
-  const auto validation_loader = [&](std::shared_ptr<const RowSource> source, const Loss& loss) {
+  const auto validation_loader = [&config, loading](std::shared_ptr<const RowSource> source, const Loss& loss) {
     const std::int64_t rows_of_a_batch = config.job.over_ranks() ? 1 : loading.local_batch_size;
     return std::make_unique<ValidationLoader>(std::move(source), loading.rank, loading.ranks, rows_of_a_batch,
                                               loading.length, loss);
+  };
+  const auto loader_of_tokens = [validation_loader](std::shared_ptr<const RowSource> source) {
+    return validation_loader(std::move(source), cross_entropy_loss());
   };
   const auto add_references = [&](const std::string& name, RowSet& set) {
     if (!config.preference || !config.preference->needs_reference()) return;
     for (const auto& [source, suffix] : {std::pair(&set.rows, ""), std::pair(&set.mismatched, "_mismatched")}) {
       if (!*source) continue;
       auto with_reference = std::make_shared<ReferenceRows>(*source, config.preference->takes_pairs() ? 2 : 1);
-      data.references.push_back({name + suffix, with_reference, validation_loader(*source, cross_entropy_loss())});
+      data.references.push_back({name + suffix, with_reference, name == "training", loader_of_tokens});
       *source = std::move(with_reference);
     }
   };
-  if (config.preference) data.loss = loss_of(*config.preference);
+  if (config.preference) data.loss = preference_loss(*config.preference);
   add_references("training", training);
   if (training.mismatched) data.mismatched = std::make_unique<Loader>(std::move(training.mismatched), order, loading);
   if (data.loss) loading.loss = data.loss.get();
@@ -198,8 +201,7 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   }
   tell(communicator, "validation data: ", *validation.rows);
   add_references("validation", validation);
-  if (validation.mismatched)
-    data.mismatched_validation = validation_loader(std::move(validation.mismatched), cross_entropy_loss());
+  if (validation.mismatched) data.mismatched_validation = loader_of_tokens(std::move(validation.mismatched));
   data.validation = validation_loader(std::move(validation.rows), *loading.loss);
   return data;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // The data of a run: from [data] to the loaders of its batches.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,11 +17,13 @@
 
 namespace zero {
 
-/// Rows that need log-probabilities of a reference model (zero/train/reference.h), and batches to compute them from.
+/// Rows that need log-probabilities of a reference model (zero/train/reference.h).
 struct ReferencePart {
   std::string name;  // "training", "validation", and the same of mismatched answers
   std::shared_ptr<ReferenceRows> rows;
-  std::unique_ptr<ValidationLoader> loader;  // of the rows without the reference
+  bool of_steps = false;  // only rows that the run's steps take need them
+  /// Batches of rows without the reference.
+  std::function<std::unique_ptr<ValidationLoader>(std::shared_ptr<const RowSource>)> loader_of;
 };
 
 /// The training data and the validation data of a run.
@@ -39,8 +42,12 @@ struct TrainingData {
 /// ids than the model.
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
 
-/// Opens and checks every file. Rank 0 tokenises texts and conversations into job.output_dir/token_cache, on `cores`
-/// (empty: its own cores). Batches for a GPU have only a few different lengths. Collective.
+/// The loss of [preference].
+std::unique_ptr<const Loss> preference_loss(const PreferenceSection& preference);
+
+/// Opens and checks every file. `config` must outlive the result. Rank 0 tokenises texts and conversations into
+/// job.output_dir/token_cache, on `cores` (empty: its own cores). Batches for a GPU have only a few different lengths.
+/// Collective.
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
                                 const CoreSet& cores = {}, at::Device device = at::kCPU);

@@ -126,6 +126,13 @@ EngineOptions engine_options_for(Job& job, const RunPlan& plan, const MemoryEsti
   return options;
 }
 
+/// The run to which the reference's values belong. `plan` must outlive the result.
+ReferenceOwner owner_of_reference(const Job& job, const RunPlan& plan, const RunDescription& run) {
+  return {run.id, [&plan, settings = run.settings, cores = job.node_cores()] {
+            return start_mark(plan.config, plan.model, settings, cores);
+          }};
+}
+
 /// Prepares the output directory and opens its records on rank 0. Collective.
 RunRecords open_records(Job& job, const RunPlan& plan, const TrainArguments& arguments, const std::string& id,
                         const RunPosition& position, std::int64_t steps, const std::shared_ptr<FileCalls>& calls) {
@@ -205,23 +212,27 @@ int train_run(Job& job, const TrainArguments& arguments) {
   Engine engine(chain_of(run.own), mesh, options);
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
   if (Pipeline* pipeline = engine.pipeline()) log_info("pipeline: ", pipeline->describe(plan.batch.accumulation));
-  Reference reference(data, plan.config, description.id);
+  Reference reference(data, plan.config, steps, owner_of_reference(job, plan, description));
   check_sharing(job, plan.config.checkpoint, output, *calls);
-  if (done) reference.read(job.control());
+  if (arguments.resume) reference.read(job.control(), done.has_value());
   const bool has_reference = reference.is_complete();
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done && has_reference); });
-  if (!has_reference && !reference.compute(engine, stop)) {
-    if (done) return static_cast<int>(ExitCode::stopped);
-    all_or_none(job.control(), [] {
-      throw Error(
-          "stopped while the reference was computed, before the first step: start the run again, without --resume");
-    });
-  }
+  const RunClockOptions times = clock_options_of(plan.config, checkpoint_bytes(engine));
+  const auto finds_reference = [&] {
+    RunClock clock(times, start);
+    return has_reference || past_refusal([&] { return reference.compute(engine, stop, clock); });
+  };
   RunPosition position;
-  if (done) position = resume_states(engine, folders, *calls, job.control());
-  // Files of a former run are removed only now, after everything that could prevent this run's first step was checked.
-  RunRecords records = open_records(job, plan, arguments, description.id, position, steps, calls);
-  if (!has_reference) reference.write(job.control());
+  RunRecords records;
+  const auto open = [&] { records = open_records(job, plan, arguments, description.id, position, steps, calls); };
+  // Files of a former run are removed only now, after everything that a start checks. A new run's directory is then its
+  // own, and keeps what is computed of the reference.
+  if (!done) open();
+  if (!finds_reference()) return static_cast<int>(ExitCode::stopped);
+  if (done) {
+    position = resume_states(engine, folders, *calls, job.control());
+    open();
+  }
   return past_refusal([&] {
     check_owed_validation(position, records.metrics.get(), communicator);
     if (done && job.rank() == 0) log_what_is_left(position, steps, data.validation != nullptr);
@@ -230,7 +241,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
                             {engine, std::move(description), folders.root(), *calls, job.control(),
                              spare_places(plan.config), estimate.copies_checkpoints});
     if (!done && arguments.checkpoint_first && plan.config.checkpoint.is_regular()) checkpoints.save(position);
-    RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
+    RunClock clock(times, start);
     const auto restore = [&] {
       return resume_states(engine, folders, *calls, job.control(), "there is nothing to go back to");
     };

@@ -9,8 +9,10 @@
 #include "tests/unit/data/small_chats.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
+#include "zero/data/examples/example_reader.h"
 #include "zero/data/examples/example_windows.h"
 #include "zero/data/open_rows.h"
+#include "zero/data/rows/chosen_rows.h"
 #include "zero/data/rows/held_out_rows.h"
 #include "zero/data/rows/reference_rows.h"
 
@@ -107,7 +109,6 @@ TEST(PreferencePair, NoPromptIsLostInSilence) {
 
 TEST(PreferencePair, OtherLinesAreRefusedByName) {
   EXPECT_THAT(refusal_of(R"({"prompt": "a", "completion": "b"})"), HasSubstr("p.jsonl:3"));
-  EXPECT_THAT(refusal_of(R"({"chosen": "xa", "rejected": "xa"})"), HasSubstr("are equal"));
   EXPECT_THAT(refusal_of(R"({"chosen": "xa", "rejected": [{"role": "user", "content": "x"}]})"),
               HasSubstr("both be texts"));
   EXPECT_THAT(refusal_of(R"({"chosen": [], "rejected": "x"})"), HasSubstr("must be a text"));
@@ -117,6 +118,35 @@ TEST(PreferencePair, OtherLinesAreRefusedByName) {
   std::set<std::string> ignored;
   parse_pair(R"({"prompt": "a", "chosen": "b", "rejected": "c", "score_chosen": 4.5, "id": 7})", "x:1", &ignored);
   EXPECT_THAT(ignored, ElementsAre("id", "score_chosen"));
+}
+
+TEST(PreferencePair, KnowsEqualAndBlankAnswers) {
+  const std::string turn = R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "g"}])";
+  for (const std::string& answer : {std::string(R"("xa")"), turn}) {
+    const std::string line = R"({"chosen": )" + answer + R"(, "rejected": )" + answer + "}";
+    const PreferencePair pair = parse_pair(line, "p.jsonl:3");
+    EXPECT_TRUE(pair.are_equal) << line;
+    EXPECT_EQ(pair.chosen.place, "p.jsonl:3 (chosen)");
+    EXPECT_TRUE(parse_judged(line, "p.jsonl:3").empty());
+  }
+  const auto blank = [](const std::string& chosen, const std::string& rejected) {
+    const PreferencePair pair =
+        parse_pair(R"({"prompt": "p", "chosen": )" + chosen + R"(, "rejected": )" + rejected + "}", "x:1");
+    return std::string(pair.chosen_is_blank ? "b" : "-") + (pair.rejected_is_blank ? "b" : "-");
+  };
+  EXPECT_EQ(blank(R"("a")", R"("")"), "-b");
+  EXPECT_EQ(blank(R"(" \n\t")", R"("b")"), "b-");
+  const std::string message = R"({"role": "assistant", "content": ")";
+  EXPECT_EQ(blank(message + " \"}", message + "b\"}"), "b-");
+  EXPECT_TRUE(parse_judged(R"({"prompt": "p", "completion": "", "label": true})", "x:1").front().is_blank);
+}
+
+TEST(PreferencePair, PlacesHaveTheirNumber) {
+  EXPECT_EQ(number_in_place("a (1)/p.jsonl:17"), 17);
+  EXPECT_EQ(number_in_place("p.json: row 3 (chosen)"), 3);
+  EXPECT_EQ(number_in_place(""), 0);
+  for (const ExampleForm form : {ExampleForm::lines, ExampleForm::list})
+    EXPECT_EQ(number_in_place(place_of("p.json", form, 12)), 12);
 }
 
 TEST(PreferencePair, EverythingAfterThePromptIsTrained) {
@@ -157,6 +187,26 @@ TEST(TrainedPair, CutsOrDropsLongSequences) {
       << "nothing rejected is left";
   EXPECT_EQ(counts.dropped_untrained, 1);
   EXPECT_EQ(counts.examples, 4);
+}
+
+TEST(TrainedPair, LeavesOutEqualAnswers) {
+  EncodedPair pair;
+  pair.chosen.place = "p.jsonl:17 (chosen)";
+  pair.chosen.ids = {1, 2, 3, 4, 5}, pair.rejected.ids = {1, 2, 3, 4, 6};
+  pair.chosen.trained = pair.rejected.trained = {0, 0, 1, 1, 1};
+  ExampleCounts counts;
+  EXPECT_TRUE(trained_pair(pair, 4, Overlong::truncate, counts));
+  EXPECT_FALSE(trained_pair(pair, 3, Overlong::truncate, counts)) << "they differ behind the cut";
+  ExampleCounts later;
+  later.examples = 1, later.blank = 1, later.first_blank = 20, later.first_equal = 19;
+  counts += later;
+  EXPECT_EQ(counts.dropped_equal, 1);
+  EXPECT_EQ(counts.first_equal, 17);
+  EXPECT_EQ(counts.first_blank, 20);
+  const std::string warning = warning_of(counts, 3, {.untrained = "", .equal = "p.jsonl:17", .blank = "p.jsonl:20"});
+  EXPECT_THAT(warning, HasSubstr("1 of 3 examples are lost: 1 have equal answers in their first 3 tokens (the first: "
+                                 "p.jsonl:17)"));
+  EXPECT_THAT(warning, HasSubstr("In 1 of 3 examples an answer is empty or white space (the first: p.jsonl:20)"));
 }
 
 std::shared_ptr<const RowSource> rows_of(const TemporaryFolder& folder, const std::string& lines, ExampleUse use,
@@ -280,8 +330,16 @@ TEST(JudgedRows, MismatchedOnesTakeTheAnswerBefore) {
 TEST(ReferenceRows, AddTheirValues) {
   Made made;
   auto rows = std::make_shared<ReferenceRows>(made.rows(PairTargets::answers), 2);
+  EXPECT_FALSE(rows->has_values(1));
+  rows->set(std::vector<std::int64_t>{2, 0}, std::vector<float>{5, 6, 1, 2});
+  EXPECT_TRUE(rows->has_values(2) && rows->has_values(0) && !rows->has_values(1));
+  EXPECT_THAT(rows->row(0).named.at(rows->named_tensors().back()), ElementsAre(1, 2));
   rows->fill({1, 2, 3, 4, 5, 6});
   EXPECT_THAT(rows->row(1).named.at(rows->named_tensors().back()), ElementsAre(3, 4));
+  const ChosenRows chosen(rows, {2, 1});
+  EXPECT_EQ(chosen.size(), 2);
+  EXPECT_EQ(chosen.row(0).ids, rows->row(2).ids);
+  EXPECT_EQ(chosen.first_trained(0), rows->first_trained(2));
   const HeldOutRows held(rows, 1, HeldOutRows::Side::validation);
   EXPECT_EQ(held.first_trained(0), rows->first_trained(held.place(0)));
   EXPECT_NE(hash_of(*rows), hash_of(*made.rows(PairTargets::answers, 2)));

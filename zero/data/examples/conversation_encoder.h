@@ -25,6 +25,7 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 if the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
+  bool is_blank = false;  // true if an answer of a pair, or a judged one, is empty or white space
   bool unended = false;   // true if the last trained reply, completion or text ends without a special token
   std::string note = {};  // for previews: names what is omitted; empty: nothing
 };

@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Holds 12 bytes per example in memory, 28 if packed. An example of n tokens has n - 1 inputs
+/// Holds 16 bytes per example in memory, 32 if packed. An example of n tokens has n - 1 inputs
 /// and targets. Packed examples restart their positions and have document numbers, so they do not attend to each other.
 /// The loss equals that of training them one by one.
 class ConversationRows : public RowSource {
@@ -22,7 +22,7 @@ class ConversationRows : public RowSource {
   std::int64_t trained_tokens(std::int64_t index) const override;
   std::int64_t length(std::int64_t index) const override;
   std::string describe() const override;
-  std::string warning() const override { return warning_of(counts(), options_.seq_len); }
+  std::string warning() const override { return examples_.warning(); }
 
   const ExampleCounts& counts() const { return examples_.counts(); }
 

@@ -11,13 +11,14 @@
 #include "models/formats/tokenizer_files.h"
 #include "models/text/tokenizer.h"
 #include "zero/data/examples/example_chunks.h"
+#include "zero/data/examples/example_reader.h"
 
 namespace zero {
 namespace {
 
 /// Increase the version whenever the ids or masks of the same examples change.
-constexpr const char *example_rule = "kept examples, version 7", *pair_rule = "kept pairs, version 1",
-                     *judged_rule = "kept judged answers, version 1";
+constexpr const char *example_rule = "kept examples, version 8", *pair_rule = "kept pairs, version 2",
+                     *judged_rule = "kept judged answers, version 2";
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 
@@ -33,9 +34,11 @@ void add_example(EncodedExamples& kept, ExampleUse use, const ConversationEncode
     return;
   }
   std::uint32_t paired = 0;
-  for (const JudgedAnswer& answer : parse_judged(json, place)) {
+  const std::vector<JudgedAnswer> answers = parse_judged(json, place);
+  if (answers.empty()) kept.leave_out_equal(place);
+  for (const JudgedAnswer& answer : answers) {
     const std::uint32_t marks = paired | (answer.is_desirable ? EncodedExamples::desirable_bit : 0);
-    paired = kept.add(encode_judged(encoder, answer.example), marks) ? EncodedExamples::paired_bit : 0;
+    paired = kept.add(encode_judged(encoder, answer), marks) ? EncodedExamples::paired_bit : 0;
   }
 }
 
@@ -53,6 +56,7 @@ void EncodedExamples::keep(const EncodedExample& sequence, std::uint32_t marks) 
   lengths_.push_back(static_cast<std::uint32_t>(sequence.ids.size()));
   trained_.push_back(static_cast<std::uint32_t>(std::count(sequence.trained.begin(), sequence.trained.end(), 1)) |
                      marks);
+  numbers_.push_back(static_cast<std::uint32_t>(number_in_place(sequence.place)));
 }
 
 bool EncodedExamples::add(EncodedExample example, std::uint32_t marks) {
@@ -71,14 +75,21 @@ void EncodedExamples::add(EncodedPair pair) {
   keep(kept->rejected);
 }
 
+void EncodedExamples::leave_out_equal(const std::string& place) {
+  EncodedPair pair;
+  pair.are_equal = true;
+  pair.chosen.place = place;
+  add(std::move(pair));
+}
+
 EncodedChunk EncodedExamples::take() {
   EncodedChunk chunk;
   chunk.ids = std::move(tokens_);
   chunk.notes.resize(count_words);
   std::memcpy(chunk.notes.data(), &counts_, sizeof counts_);
   chunk.notes.push_back(static_cast<std::uint32_t>(lengths_.size()));
-  chunk.notes.insert(chunk.notes.end(), lengths_.begin(), lengths_.end());
-  chunk.notes.insert(chunk.notes.end(), trained_.begin(), trained_.end());
+  for (const auto* each : {&lengths_, &trained_, &numbers_})
+    chunk.notes.insert(chunk.notes.end(), each->begin(), each->end());
   return chunk;
 }
 
@@ -87,16 +98,17 @@ ExampleNotes ExampleNotes::read(const std::vector<std::uint32_t>& notes) {
   for (auto place = notes.begin(); place != notes.end();) {
     const auto left = notes.end() - place;
     ZERO_CHECK(left > static_cast<std::ptrdiff_t>(count_words) &&
-                   left - count_words - 1 >= 2 * std::size_t{place[count_words]},
+                   left - count_words - 1 >= 3 * std::size_t{place[count_words]},
                "notes of examples end too early");
     ExampleCounts counts;
     std::memcpy(static_cast<void*>(&counts), &*place, sizeof counts);
     all.counts += counts;
     const auto kept = static_cast<std::ptrdiff_t>(place[count_words]);
     place += count_words + 1;
-    all.lengths.insert(all.lengths.end(), place, place + kept);
-    all.trained.insert(all.trained.end(), place + kept, place + 2 * kept);
-    place += 2 * kept;
+    for (auto* each : {&all.lengths, &all.trained, &all.numbers}) {
+      each->insert(each->end(), place, place + kept);
+      place += kept;
+    }
   }
   return all;
 }

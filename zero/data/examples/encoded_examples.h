@@ -37,9 +37,11 @@ class EncodedExamples {
   /// vocabulary. `marks`: bits of a judged answer. Returns true if anything was kept.
   bool add(EncodedExample example, std::uint32_t marks = 0);
   void add(EncodedPair pair);
+  /// Counts a pair of judged answers that are equal.
+  void leave_out_equal(const std::string& place);
 
-  /// Returns the concatenated tokens, and notes: the counts, and for each kept example its length and its number of
-  /// trained tokens.
+  /// Returns the concatenated tokens, and notes: the counts, and for each kept example its length, its number of
+  /// trained tokens, and its line or row in the file.
   EncodedChunk take();
 
  private:
@@ -48,13 +50,13 @@ class EncodedExamples {
 
   ConversationRowsOptions options_;
   ExampleCounts counts_;
-  std::vector<std::uint32_t> tokens_, lengths_, trained_;
+  std::vector<std::uint32_t> tokens_, lengths_, trained_, numbers_;
 };
 
 /// The notes of all chunks, in order. A number of trained tokens may hold the bits of a judged answer.
 struct ExampleNotes {
   ExampleCounts counts;
-  std::vector<std::uint32_t> lengths, trained;  // per kept example
+  std::vector<std::uint32_t> lengths, trained, numbers;  // per kept example
 
   static ExampleNotes read(const std::vector<std::uint32_t>& notes);
 };

@@ -1,5 +1,6 @@
 #include "zero/data/examples/example_reader.h"
 
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -13,15 +14,27 @@ namespace {
 std::variant<JsonLines, JsonList> examples_of(const std::string& path, ExampleForm form,
                                               std::function<void(std::string_view, const std::string&)> take,
                                               std::int64_t max_bytes, std::int64_t before) {
-  const bool list = form == ExampleForm::list;
-  const auto take_at = [path, list, take = std::move(take)](std::string_view json, std::int64_t number) {
-    take(json, text(path, list ? ": row " : ":", number));
+  const auto take_at = [path, form, take = std::move(take)](std::string_view json, std::int64_t number) {
+    take(json, place_of(path, form, number));
   };
-  if (list) return JsonList(path, take_at, max_bytes, before);
+  if (form == ExampleForm::list) return JsonList(path, take_at, max_bytes, before);
   return JsonLines(path, take_at, max_bytes, before);
 }
 
 }  // namespace
+
+std::string place_of(const std::string& path, ExampleForm form, std::int64_t number) {
+  return text(path, form == ExampleForm::list ? ": row " : ":", number);
+}
+
+std::int64_t number_in_place(std::string_view place) {
+  if (place.ends_with(")")) place = place.substr(0, place.rfind(" ("));
+  std::size_t begin = place.size();
+  while (begin > 0 && place[begin - 1] >= '0' && place[begin - 1] <= '9') --begin;
+  std::int64_t number = 0;
+  std::from_chars(place.data() + begin, place.data() + place.size(), number);
+  return number;
+}
 
 std::string_view without_mark(std::string_view bytes) {
   if (bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());

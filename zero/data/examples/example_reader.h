@@ -18,13 +18,18 @@ enum class ExampleForm : std::uint8_t { lines, list };
 /// Throws InputError if the file is unreadable.
 ExampleForm form_of(const std::string& path);
 
+/// The place of an example: "PATH:LINE" or "PATH: row ROW".
+std::string place_of(const std::string& path, ExampleForm form, std::int64_t number);
+/// The number in a place of this form, which may be followed by words in parentheses; 0 if there is none.
+std::int64_t number_in_place(std::string_view place);
+
 /// Skips the byte order mark, if a file begins with one.
 std::string_view without_mark(std::string_view bytes);
 
 class ExampleReader {
  public:
-  /// `take` gets the unparsed text of each example and its place: "PATH:LINE" or "PATH: row ROW". `before`: number of
-  /// lines or rows before the bytes; 0 at the file's start.
+  /// `take` gets the unparsed text of each example and its place. `before`: number of lines or rows before the bytes; 0
+  /// at the file's start.
   ExampleReader(const std::string& path, ExampleForm form,
                 std::function<void(std::string_view json, const std::string& place)> take, std::int64_t max_bytes,
                 std::int64_t before = 0);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/data/examples/example_reader.h"
 
 namespace zero {
 namespace {
@@ -13,6 +14,15 @@ std::int64_t trained_from(const EncodedExample& example, std::size_t begin) {
   return std::count(example.trained.begin() + static_cast<std::ptrdiff_t>(begin), example.trained.end(),
                     std::uint8_t{1});
 }
+
+/// Counts an example, and notes where the first one of its kind lies.
+void count(std::int64_t& examples, std::int64_t& first, const std::string& place) {
+  ++examples;
+  if (first == 0) first = number_in_place(place);
+}
+
+/// " (the first: PLACE)", or nothing.
+std::string first_of(const std::string& place) { return place.empty() ? "" : text(" (the first: ", place, ")"); }
 
 constexpr const char* unended_answer = "the last trained answer ends with no special token";
 
@@ -42,6 +52,10 @@ ExampleCounts& ExampleCounts::operator+=(const ExampleCounts& other) {
   dropped_untrained += other.dropped_untrained;
   lost_tokens += other.lost_tokens;
   unended += other.unended;
+  dropped_equal += other.dropped_equal;
+  blank += other.blank;
+  for (const auto first : {&ExampleCounts::first_untrained, &ExampleCounts::first_equal, &ExampleCounts::first_blank})
+    if (this->*first == 0) this->*first = other.*first;
   return *this;
 }
 
@@ -50,6 +64,8 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
   ++counts.examples;
   counts.unended += example.unended;
   const auto step = static_cast<std::size_t>(seq_len), most = step + 1;
+  if (example.is_blank) count(counts.blank, counts.first_blank, example.place);
+  const std::string place = example.place;
   std::vector<EncodedExample> windows;
   if (example.ids.size() <= most) {
     windows.push_back(std::move(example));
@@ -68,7 +84,7 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
   }
   if (windows.front().text.empty()) windows.front().text = std::move(example.text);
   std::erase_if(windows, [](const EncodedExample& window) { return trained_from(window, 0) == 0; });
-  counts.dropped_untrained += windows.empty();
+  if (windows.empty()) count(counts.dropped_untrained, counts.first_untrained, place);
   return windows;
 }
 
@@ -76,6 +92,11 @@ std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, 
                                         ExampleCounts& counts) {
   ++counts.examples;
   counts.unended += pair.chosen.unended;
+  if (pair.are_equal) {
+    count(counts.dropped_equal, counts.first_equal, pair.chosen.place);
+    return std::nullopt;
+  }
+  if (pair.chosen.is_blank || pair.rejected.is_blank) count(counts.blank, counts.first_blank, pair.chosen.place);
   const auto most = static_cast<std::size_t>(seq_len) + 1;
   EncodedExample* const sides[] = {&pair.chosen, &pair.rejected};
   const bool too_long = std::ranges::any_of(sides, [&](const EncodedExample* side) { return side->ids.size() > most; });
@@ -92,27 +113,45 @@ std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, 
     *side = window_of(*side, 0, most);
     side->text = std::move(whole);
   }
-  if (std::ranges::all_of(sides, [](const EncodedExample* side) { return trained_from(*side, 0) > 0; })) return pair;
-  ++counts.dropped_untrained;
+  if (std::ranges::any_of(sides, [](const EncodedExample* side) { return trained_from(*side, 0) == 0; })) {
+    count(counts.dropped_untrained, counts.first_untrained, pair.chosen.place);
+    return std::nullopt;
+  }
+  if (pair.chosen.ids != pair.rejected.ids) return pair;
+  count(counts.dropped_equal, counts.first_equal, pair.chosen.place);
   return std::nullopt;
 }
 
-std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
-  const std::int64_t lost = counts.dropped_overlong + counts.dropped_untrained,
-                     overlong = counts.truncated + counts.dropped_overlong;
-  std::string warning;
-  if (lost > 0) {
-    warning = text(lost, " of ", counts.examples, " examples are lost: ");
-    if (counts.dropped_overlong > 0) warning += text(counts.dropped_overlong, " are left out as too long");
-    if (counts.dropped_overlong > 0 && counts.dropped_untrained > 0) warning += ", ";
-    if (counts.dropped_untrained > 0)
-      warning += text(counts.dropped_untrained, " have nothing to train",
-                      counts.truncated > 0 ? text(" in their first ", seq_len, " tokens") : "");
-  }
+namespace {
+
+/// Which examples are lost and why; empty: none.
+std::string losses_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first) {
+  const std::int64_t lost = counts.dropped_overlong + counts.dropped_untrained + counts.dropped_equal;
+  if (lost == 0) return "";
+  const std::string within = counts.truncated > 0 ? text(" in their first ", seq_len, " tokens") : "";
+  std::string reasons;
+  const auto add = [&](std::int64_t examples, const auto&... words) {
+    if (examples > 0) reasons += text(reasons.empty() ? "" : ", ", examples, words...);
+  };
+  add(counts.dropped_overlong, " are left out as too long");
+  add(counts.dropped_untrained, " have nothing to train", within, first_of(first.untrained));
+  add(counts.dropped_equal, " have equal answers", within, first_of(first.equal));
+  return text(lost, " of ", counts.examples, " examples are lost: ", reasons);
+}
+
+}  // namespace
+
+std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first) {
+  const std::int64_t overlong = counts.truncated + counts.dropped_overlong;
+  std::string warning = losses_of(counts, seq_len, first);
   if (overlong > 0)
     warning += text(warning.empty() ? "" : "; ", overlong, " of ", counts.examples,
                     " examples are longer than training.seq_len = ", seq_len, ", and ", counts.lost_tokens,
                     " of their tokens are not trained: raise training.seq_len to train them");
+  if (counts.blank > 0)
+    warning += text(warning.empty() ? "" : ". ", "In ", counts.blank, " of ", counts.examples,
+                    " examples an answer is empty or white space", first_of(first.blank),
+                    ": the model learns to say nothing there, or not to; leave them out if that is not meant");
   if (counts.unended > 0)
     warning += text(
         warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples ", unended_answer,
@@ -126,7 +165,9 @@ std::string remedy_of(const ExampleCounts& counts) {
   if (counts.dropped_overlong > 0)
     return "raise training.seq_len, or keep the starts of examples by data.overlong = \"truncate\"";
   if (counts.truncated > 0)
-    return "all that is trained lies beyond training.seq_len: raise it; --preview tells how long an example is";
+    return text("all that is trained", counts.dropped_equal > 0 ? " or differs" : "",
+                " lies beyond training.seq_len: raise it; --preview tells how long an example is");
+  if (counts.dropped_equal > 0) return "\"chosen\" and \"rejected\" must differ: look at what wrote them";
   return "look with --preview at what is trained of the data: \"weight\", \"train\" or \"training\" of its messages may say "
          "that nothing is, or the assistant says nothing";
 }
@@ -134,10 +175,14 @@ std::string remedy_of(const ExampleCounts& counts) {
 std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len) {
   const std::string beyond = text("beyond training.seq_len = ", seq_len);
   if (one.dropped_overlong > 0) return text("left out, since it goes ", beyond);
+  if (one.dropped_equal > 0)
+    return text("left out, since \"chosen\" and \"rejected\" are equal",
+                one.truncated > 0 ? text(" up to training.seq_len = ", seq_len) : "");
   if (one.dropped_untrained > 0)
     return one.truncated > 0 ? text("left out, since all that is trained lies ", beyond)
                              : "left out, since nothing of it is trained";
   std::string note = one.truncated > 0 ? text("the start of ", tokens, ": the rest lies ", beyond) : "";
+  if (one.blank > 0) note += text(note.empty() ? "" : "; ", "an answer is empty or white space");
   if (one.unended > 0) note += text(note.empty() ? "" : "; ", unended_answer);
   return note;
 }

@@ -26,6 +26,10 @@ struct ExampleCounts {
   std::int64_t dropped_untrained = 0;  // without a trained token after truncation
   std::int64_t lost_tokens = 0;        // past the end of truncated examples, and in examples dropped as too long
   std::int64_t unended = 0;            // conversations whose last trained reply ends without a special token
+  std::int64_t dropped_equal = 0;      // pairs whose answers are equal, as far as they are kept
+  std::int64_t blank = 0;              // examples with an answer of nothing but white space
+  // The line or row of the first of these examples in its file; 0: none.
+  std::int64_t first_untrained = 0, first_equal = 0, first_blank = 0;
 
   ExampleCounts& operator+=(const ExampleCounts& other);
 };
@@ -36,13 +40,19 @@ struct ExampleCounts {
 std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
                                             ExampleCounts& counts);
 
+/// Where the first examples of a kind lie, such as "pairs.jsonl:17", for messages; empty: unknown.
+struct ExamplePlaces {
+  std::string untrained, equal, blank;
+};
+
 /// The trained part of a pair whose sequences have at most seq_len inputs each. Returns none if one of them has no
-/// trained token left. `truncate` keeps the starts of sequences, `drop` omits the pair.
+/// trained token left, or if both are equal. `truncate` keeps the starts of sequences, `drop` omits the pair.
 std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, Overlong overlong,
                                         ExampleCounts& counts);
 
-/// Returns a message about lost tokens and how to keep them, and about replies without an end; may be empty.
-std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);
+/// Returns a message about lost tokens and how to keep them, about answers without text, and about replies without an
+/// end; may be empty.
+std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first = {});
 
 /// Returns the remedy for the case that no example has a trained token left. It depends on the counts.
 std::string remedy_of(const ExampleCounts& counts);

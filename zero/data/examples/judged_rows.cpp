@@ -119,7 +119,9 @@ std::string JudgedRows::describe() const {
 }
 
 std::string JudgedRows::warning() const {
-  std::string words = warning_of(sequences_->counts(), seq_len_);
+  std::string words = sequences_->warning();
+  if (const std::string repeats = sequences_->warning_of_repeats(1); !repeats.empty())
+    words += (words.empty() ? "" : ". ") + repeats;
   const std::int64_t liked = desirable();
   if (liked == 0 || liked == size())
     words += text(words.empty() ? "" : ". ", "All answers have the label ", liked > 0 ? "true" : "false",

@@ -27,6 +27,10 @@ class JudgedRows final : public RowSource {
   std::string describe() const override;
   std::string warning() const override;
 
+  bool is_desirable(std::int64_t index) const { return sequences_->is_desirable(index); }
+  /// True if this answer and that of the row before are a pair, whose desirable answer comes first.
+  bool is_paired(std::int64_t index) const { return sequences_->is_paired(index); }
+
  private:
   std::int64_t desirable() const;
 

@@ -52,6 +52,11 @@ std::vector<std::string> PairRows::named_tensors() const {
   return {};
 }
 
+std::string PairRows::warning() const {
+  const std::string words = sequences_.warning(), repeats = sequences_.warning_of_repeats(2);
+  return words + (words.empty() || repeats.empty() ? "" : ". ") + repeats;
+}
+
 std::string PairRows::describe() const {
   return text(sequences_.names(), ": ", sequences_.counts().examples, " pairs in ", size(), " rows of at most 2 x ",
               seq_len_, " tokens, ", sequences_.describe_tokens());

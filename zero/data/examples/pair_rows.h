@@ -24,7 +24,7 @@ class PairRows final : public RowSource {
   std::int64_t length(std::int64_t index) const override;
   std::vector<std::string> named_tensors() const override;
   std::string describe() const override;
-  std::string warning() const override { return warning_of(sequences_.counts(), seq_len_); }
+  std::string warning() const override;
 
  private:
   KeptSequences sequences_;

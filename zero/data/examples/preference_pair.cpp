@@ -17,6 +17,20 @@ namespace {
 using Ordered = nlohmann::ordered_json;
 
 constexpr const char* pairs_kind = "pairs of answers";
+bool is_white(const Ordered& value) {
+  return value.is_string() && value.get_ref<const std::string&>().find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+/// True for an empty text, and for messages that say nothing and call no tool.
+bool is_blank(const Ordered& answer) {
+  if (!answer.is_array()) return is_white(answer);
+  return std::ranges::all_of(answer, [](const Ordered& turn) {
+    if (!turn.is_object() || turn.contains("tool_calls")) return false;
+    const auto content = turn.find(turn.contains("content") ? "content" : "value");
+    return content != turn.end() && is_white(*content);
+  });
+}
+
 constexpr JsonLimits line_limits{.bytes = std::int64_t{1} << 30, .in_a_file = true};
 
 /// Reads a line as the lines of parse_example() that its answers make.
@@ -35,7 +49,7 @@ class AnswerReader {
     chosen_ = answer("chosen"), rejected_ = answer("rejected");
     if (chosen_.is_string() != rejected_.is_string())
       refuse("\"chosen\" and \"rejected\" must both be texts, or both messages");
-    if (chosen_ == rejected_) refuse("\"chosen\" and \"rejected\" are equal: leave the example out");
+    if (are_equal()) return;
     chosen_.is_string() ? divide_texts() : divide_messages();
   }
 
@@ -47,6 +61,9 @@ class AnswerReader {
       refuse("\"prompt\" and \"completion\" must both be texts, or both messages");
   }
 
+  bool are_equal() const { return chosen_ == rejected_; }
+  const Ordered& chosen_answer() const { return chosen_; }
+  const Ordered& rejected_answer() const { return rejected_; }
   bool label() const { return line_["label"].get<bool>(); }
   Ordered chosen() const { return example_of(chosen_); }
   Ordered rejected() const { return example_of(rejected_); }
@@ -202,8 +219,15 @@ PreferencePair parse_pair(std::string_view line, const std::string& place, std::
   AnswerReader reader(line, place);
   reader.read_pair();
   reader.check(line, ignored);
-  return {parse_example(reader.chosen().dump(), place + " (chosen)", ignored),
-          parse_example(reader.rejected().dump(), place + " (rejected)", ignored)};
+  PreferencePair pair;
+  pair.are_equal = reader.are_equal();
+  pair.chosen.place = place + " (chosen)";
+  if (pair.are_equal) return pair;
+  pair.chosen = parse_example(reader.chosen().dump(), pair.chosen.place, ignored);
+  pair.rejected = parse_example(reader.rejected().dump(), place + " (rejected)", ignored);
+  pair.chosen_is_blank = is_blank(reader.chosen_answer());
+  pair.rejected_is_blank = is_blank(reader.rejected_answer());
+  return pair;
 }
 
 std::vector<JudgedAnswer> parse_judged(std::string_view line, const std::string& place,
@@ -211,15 +235,22 @@ std::vector<JudgedAnswer> parse_judged(std::string_view line, const std::string&
   AnswerReader reader(line, place);
   if (!reader.is_judged() && reader.is_pair()) {
     PreferencePair pair = parse_pair(line, place, ignored);
-    return {{std::move(pair.chosen), true}, {std::move(pair.rejected), false}};
+    if (pair.are_equal) return {};
+    return {{std::move(pair.chosen), true, pair.chosen_is_blank},
+            {std::move(pair.rejected), false, pair.rejected_is_blank}};
   }
   reader.read_judged();
   reader.check(line, ignored);
-  return {{parse_example(reader.chosen().dump(), place, ignored), reader.label()}};
+  return {{parse_example(reader.chosen().dump(), place, ignored), reader.label(), is_blank(reader.chosen_answer())}};
 }
 
 EncodedPair encode_pair(const ConversationEncoder& encoder, const PreferencePair& pair) {
-  EncodedPair encoded{encoder.encode(pair.chosen), encoder.encode(pair.rejected)};
+  EncodedPair encoded;
+  encoded.are_equal = pair.are_equal;
+  encoded.chosen.place = pair.chosen.place;
+  if (pair.are_equal) return encoded;
+  encoded.chosen = encoder.encode(pair.chosen), encoded.rejected = encoder.encode(pair.rejected);
+  encoded.chosen.is_blank = pair.chosen_is_blank, encoded.rejected.is_blank = pair.rejected_is_blank;
   const std::ptrdiff_t begin = std::min(prompt_tokens(encoder, pair.chosen, encoded.chosen),
                                         prompt_tokens(encoder, pair.rejected, encoded.rejected));
   train_from(encoded.chosen, begin);
@@ -227,9 +258,10 @@ EncodedPair encode_pair(const ConversationEncoder& encoder, const PreferencePair
   return encoded;
 }
 
-EncodedExample encode_judged(const ConversationEncoder& encoder, const Example& answer) {
-  EncodedExample encoded = encoder.encode(answer);
-  train_from(encoded, prompt_tokens(encoder, answer, encoded));
+EncodedExample encode_judged(const ConversationEncoder& encoder, const JudgedAnswer& answer) {
+  EncodedExample encoded = encoder.encode(answer.example);
+  encoded.is_blank = answer.is_blank;
+  train_from(encoded, prompt_tokens(encoder, answer.example, encoded));
   return encoded;
 }
 

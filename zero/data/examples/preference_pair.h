@@ -16,7 +16,9 @@
 namespace zero {
 
 struct PreferencePair {
-  Example chosen, rejected;  // chat or completion
+  Example chosen, rejected;                                 // chat or completion
+  bool are_equal = false;                                   // both answers are the same; only chosen.place is set then
+  bool chosen_is_blank = false, rejected_is_blank = false;  // an answer is empty or white space
 };
 
 /// An answer that was judged by itself, for KTO:
@@ -24,22 +26,24 @@ struct PreferencePair {
 struct JudgedAnswer {
   Example example;
   bool is_desirable = false;
+  bool is_blank = false;  // the answer is empty or white space
 };
 
 /// Parses one line. The prompt of a line without one is found by TRL's rule (extract_prompt): the messages, or the
 /// characters, that both answers begin with. A space at a text's end belongs to the answers. If one text begins with
-/// the other, their last common character does too; conversations of that kind are refused. Throws InputError that
-/// begins with `place` for any other kind of example, for equal answers, and as parse_example() does. Unknown keys are
-/// added to `ignored`.
+/// the other, their last common character does too; conversations of that kind are refused, unless they are equal.
+/// Throws InputError that begins with `place` for any other kind of example, and as parse_example() does. Unknown keys
+/// are added to `ignored`.
 PreferencePair parse_pair(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);
 
-/// Parses one line as judged answers. A pair is two: a desirable one and another. Throws InputError as parse_pair()
-/// does.
+/// Parses one line as judged answers. A pair is two: a desirable one and another. A pair of equal answers is none.
+/// Throws InputError as parse_pair() does.
 std::vector<JudgedAnswer> parse_judged(std::string_view line, const std::string& place,
                                        std::set<std::string>* ignored = nullptr);
 
 struct EncodedPair {
   EncodedExample chosen, rejected;
+  bool are_equal = false;  // only chosen.place is set then
 };
 
 /// Encodes both sequences. As in TRL, every token after the prompt is trained, including those that the chat template
@@ -47,6 +51,6 @@ struct EncodedPair {
 /// InputError as ConversationEncoder::encode() does. Thread-safe.
 EncodedPair encode_pair(const ConversationEncoder& encoder, const PreferencePair& pair);
 /// Encodes one answer by the same rule.
-EncodedExample encode_judged(const ConversationEncoder& encoder, const Example& answer);
+EncodedExample encode_judged(const ConversationEncoder& encoder, const JudgedAnswer& answer);
 
 }  // namespace zero

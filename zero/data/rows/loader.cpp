@@ -213,6 +213,10 @@ std::int64_t ValidationLoader::micro_batches() const {
   return (source_->size() + pass - 1) / pass;
 }
 
+std::int64_t ValidationLoader::rows_before(std::int64_t micro_batch) const {
+  return std::min(micro_batch * local_batch_size_ * ranks_, source_->size());
+}
+
 ValidationLoader::Range ValidationLoader::rows_of(std::int64_t micro_batch) const {
   const std::int64_t pass = local_batch_size_ * ranks_, first = micro_batch * pass;
   const std::int64_t count = std::min(pass, source_->size() - first);

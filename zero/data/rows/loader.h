@@ -100,6 +100,8 @@ class ValidationLoader {
   Batch batch(std::int64_t micro_batch) const;
   /// The number of the batch's first row.
   std::int64_t first_row(std::int64_t micro_batch) const { return rows_of(micro_batch).begin; }
+  /// The number of rows in all earlier micro-batches, over all ranks.
+  std::int64_t rows_before(std::int64_t micro_batch) const;
 
   const RowSource& source() const { return *source_; }
   const Loss& loss() const { return loss_; }

@@ -1,6 +1,9 @@
 #include "zero/data/rows/reference_rows.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -10,13 +13,29 @@
 
 namespace zero {
 
+ReferenceRows::ReferenceRows(std::shared_ptr<const RowSource> rows, std::int64_t sequences_of_a_row)
+    : rows_(std::move(rows)),
+      sequences_(sequences_of_a_row),
+      values_(std::size_t(rows_->size() * sequences_), std::numeric_limits<float>::quiet_NaN()) {}
+
 void ReferenceRows::fill(std::vector<float> values) {
   ZERO_CHECK(std::ssize(values) == size() * sequences_, "every sequence has one log-probability");
   values_ = std::move(values);
 }
 
+void ReferenceRows::set(std::span<const std::int64_t> rows, std::span<const float> values) {
+  ZERO_CHECK(std::ssize(values) == std::ssize(rows) * sequences_, "every sequence has one log-probability");
+  auto from = values.begin();
+  for (const std::int64_t row : rows) {
+    std::copy_n(from, sequences_, values_.begin() + row * sequences_);
+    from += sequences_;
+  }
+}
+
+bool ReferenceRows::has_values(std::int64_t row) const { return !std::isnan(values_[std::size_t(row * sequences_)]); }
+
 Row ReferenceRows::row(std::int64_t index) const {
-  ZERO_CHECK(has_values(), "the reference's log-probabilities are not known yet");
+  ZERO_CHECK(has_values(index), "the reference's log-probabilities are not known yet");
   Row row = rows_->row(index);
   const auto first = values_.begin() + index * sequences_;
   row.named[reference_name] = {first, first + sequences_};

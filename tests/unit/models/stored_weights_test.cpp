@@ -78,9 +78,9 @@ class StoredFamily : public ::testing::TestWithParam<const char*> {};
 /// A golden model, with rows of whole blocks.
 ModelConfig wide_config(const std::string& name) {
   ModelConfig config = HfDirectory(ZERO_TEST_DATA "/families/" + name + "/model").config();
-  config.num_key_value_heads = config.num_key_value_heads < config.num_attention_heads ? 2 : 4;
-  config.num_attention_heads = 4;
-  config.head_dim = 16;
+  const bool shares_keys = config.num_key_value_heads < config.num_attention_heads;
+  config.num_attention_heads = 64 / config.head_dim;
+  config.num_key_value_heads = config.num_attention_heads / (shares_keys ? 2 : 1);
   config.hidden_size = 64;
   config.intermediate_size = 96;
   return config;

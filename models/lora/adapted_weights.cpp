@@ -95,6 +95,13 @@ void MergedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int6
   out.copy_(merged_rows(tensor, first, rows).view({-1}).narrow(0, begin - first * columns, count));
 }
 
+void MergedWeights::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+                            const at::Tensor& out) {
+  const AdapterContents::Place& place = adapter_->place(tensor);
+  if (!place.a.empty() || !place.whole.empty()) return WeightSource::read_as(tensor, type, begin, count, out);
+  base_->read_as(tensor, type, begin, count, out);
+}
+
 void MergedWeights::read_unadapted(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                                    const at::Tensor& out) {
   const std::string& whole = adapter_->place(tensor).whole;

@@ -56,6 +56,8 @@ class MergedWeights : public WeightSource {
   void check(const std::vector<TensorSpec>& tensors) override { base_->check(tensors); }
   void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
+  void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+               const at::Tensor& out) override;
 
  private:
   void read_unadapted(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out);

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/ops/embedding_backward.h"
+#include "models/ops/packed_matrix.h"
 
 namespace zero {
 
@@ -17,7 +18,10 @@ class EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& weight, const at::Tensor& ids) {
     context->save_for_backward({ids});
     context->saved_data["vocabulary"] = weight.size(0);
-    return weight.index_select(0, ids.reshape({-1})).view({ids.size(0), ids.size(1), weight.size(1)});
+    const at::Tensor places = ids.reshape({-1});
+    const PackedMatrix* packed = PackedMatrix::of(weight);
+    const at::Tensor rows = packed ? packed->rows(places, weight.scalar_type()) : weight.index_select(0, places);
+    return rows.view({ids.size(0), ids.size(1), weight.size(1)});
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {

@@ -10,6 +10,7 @@
 
 #include "models/ops/backends.h"
 #include "models/ops/kernels/few_rows.h"
+#include "models/ops/packed_matrix.h"
 #include "models/ops/row_dispatch.h"
 #include "models/undivided.h"
 
@@ -119,6 +120,7 @@ bool widened_on_cpu(at::ScalarType type) {
 }
 
 void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  if (const PackedMatrix* packed = PackedMatrix::of(b)) return packed->multiply_into(out, a, add);
   if (out.scalar_type() != a.scalar_type()) return composed::matrix_product_into(out, a, b, add);
   if (has_few_rows(out, a, b) &&
       with_kernel_type(a.scalar_type(), [&](auto type) { few_rows_into<decltype(type)>(out, a, b, add); }))

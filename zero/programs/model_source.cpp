@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -135,11 +136,33 @@ ModelSource open_gguf(const ModelPlace& place) {
   ModelSource source;
   source.config = model.config;
   source.weights = model.weights;
+  source.stored = {model.weights,
+                   [weights = model.weights](const TensorSpec& tensor) { return weights->type_of(tensor); }};
   source.options.type = stored_type_of_model(place.model);
   source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, gguf_tokenizer_folder(*model.file));
   if (source.options.tokenizer.tokenizer.empty())
     log_warning(place.model, ": ", why_no_tokenizer(*model.file), "; name the model's tokenizer by --tokenizer");
   return source;
+}
+
+/// Only adapters of the blocks' projections can stay apart, and DoRA's lengths take the values of the base.
+bool can_stay_apart(const Model& model, const LoraOptions& options) {
+  std::set<std::string> unmatched;
+  targeted_projections(model, options.target_modules, &unmatched);
+  return !options.use_dora && unmatched.empty();
+}
+
+StoredSource with_adapter(const StoredSource& base, const Model& model,
+                          const std::shared_ptr<const AdapterContents>& adapter,
+                          const std::shared_ptr<MergedWeights>& merged) {
+  const bool apart = can_stay_apart(model, adapter->options());
+  const auto type_of = [adapter, apart, of_base = base.type_of](const TensorSpec& tensor) -> std::optional<GgmlType> {
+    if (tensor.name.starts_with(peft_prefix)) return std::nullopt;
+    const AdapterContents::Place& place = adapter->place(tensor);
+    return place.whole.empty() && (apart || place.a.empty()) ? of_base(tensor) : std::nullopt;
+  };
+  if (!apart) return {merged, type_of};
+  return {std::make_shared<AdaptedWeights>(base.weights, adapter), type_of, adapter->options()};
 }
 
 ModelSource open_checkpoint(const ModelPlace& place) {
@@ -210,8 +233,11 @@ ModelSource open_model(const ModelPlace& place) {
     if (const std::string precision = precision_of_run(written); !precision.empty()) source.precision = precision;
   if (source.precision.empty()) source.precision = precision_name(source.options.type);
   if (place.adapter.empty()) return source;
-  source.weights =
-      std::make_shared<MergedWeights>(source.weights, open_adapter(place.adapter, make_model(source.config)));
+  const Model model = make_model(source.config);
+  const auto adapter = open_adapter(place.adapter, model);
+  const auto merged = std::make_shared<MergedWeights>(source.weights, adapter);
+  if (source.stored) source.stored = with_adapter(*source.stored, model, adapter, merged);
+  source.weights = merged;
   source.name += "-" + name_of_place(place.adapter);
   return source;
 }

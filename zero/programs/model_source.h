@@ -7,16 +7,27 @@
 
 #include "models/formats/hf_directory.h"
 #include "models/formats/unused_tensors.h"
+#include "models/generate/stored_weights.h"
+#include "models/lora/lora.h"
 #include "models/weight_source.h"
 #include "zero/config/config.h"
 
 namespace zero {
+
+/// A GGUF file whose matrices can be held as stored, with its adapter. The adapter stays apart, as in training, if it
+/// can. Then `lora` has its options. Otherwise it is merged into the matrices that it changes.
+struct StoredSource {
+  std::shared_ptr<WeightSource> weights;
+  StoredTypeOf type_of;
+  std::optional<LoraOptions> lora = {};
+};
 
 struct ModelSource {
   std::string name;    // human-readable name of the folder or the run, without "model" and the like
   std::string folder;  // the opened folder
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged
+  std::optional<StoredSource> stored;     // for generation from a GGUF file
   HfWriteOptions options;                 // for writing: type as stored, tokenizer, base
   std::string precision;                  // fp32 | bf16 | fp16: the run's or the adapter's, otherwise as stored
 };

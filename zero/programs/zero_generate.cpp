@@ -25,6 +25,7 @@
 #include "models/formats/tokenizer_files.h"
 #include "models/generate/chat_history.h"
 #include "models/generate/generator.h"
+#include "models/generate/stored_weights.h"
 #include "models/nn/matmul_setting.h"
 #include "models/text/chat_tokenizer.h"
 #include "models/text/tokenizer.h"
@@ -55,11 +56,14 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 Model load_model(const ModelSource& source, const Arguments& arguments) {
   const auto begin = Clock::now();
   Model model = make_model(source.config);
-  hold_parameters(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat);
-  load_parameters(model, *source.weights);
+  const auto& stored = source.stored;
+  if (stored && stored->lora) add_lora(model, *stored->lora);
+  const HeldWeights held =
+      load_as_stored(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat,
+                     stored ? *stored->weights : *source.weights, stored ? stored->type_of : StoredTypeOf());
   log_info(source.folder, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(),
-           " parameters in ", arguments.precision, std::fixed, std::setprecision(1), ", read in ", seconds_since(begin),
-           " s");
+           " parameters ", description(held, arguments.precision), std::fixed, std::setprecision(1), ", read in ",
+           seconds_since(begin), " s");
   return model;
 }
 

@@ -1,5 +1,5 @@
-// zero_tokenize: converts texts to ids and back with a model directory's tokenizer.json, and conversations with its
-// chat template, as JSON lines.
+// zero_tokenize: converts texts to ids and back with the tokenizer.json of a model directory or the tokenizer of a GGUF
+// file, and conversations with its chat template, as JSON lines.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "cmake/version.h"
+#include "models/formats/base_model.h"
+#include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "models/text/conversation/conversation_template.h"
 #include "models/text/jinja/error.h"
 #include "models/text/pipeline/text_pipeline.h"
@@ -111,11 +113,17 @@ int run(int argc, char** argv) {
       "\"ids\" and \"mask\", 1 for what generation blocks wrote (null where the template has none), a bad line by "
       "{\"error\": ...}.",
       "zero_tokenize");
-  app.add_option("model", model, "model directory with tokenizer.json")->required();
+  app.add_option("model", model, "model directory with tokenizer.json, or a GGUF file")->required();
   app.add_option(
       "--template", chat_template,
       "name of a known chat template, or a file with one, for lines that have \"messages\", before the folder's own");
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_tokenize"))) return *code;
+  if (is_gguf_model(model)) {
+    const GgufFile file(model);
+    const std::string why = why_no_tokenizer(file);
+    if (!why.empty()) throw InputError(text(model, ": ", why));
+    model = gguf_tokenizer_folder(file);
+  }
   if (!is_there(model + "/tokenizer.json") && is_there(model + "/tokenizer.model"))
     throw InputError(model +
                      ": has a SentencePiece tokenizer.model alone, and zero_tokenize serves tokenizer.json: "

@@ -127,6 +127,18 @@ TEST(GgufTokenizer, EdgesAreThoseOfTheFileOrOfItsRule) {
   EXPECT_EQ(ids("qwen2", true, true), (Ids{3, 2, 4}));
 }
 
+// SmolLM2 has its special tokens in front.
+TEST(GgufTokenizer, TokensKeepTheirIdsWhereverTheyStand) {
+  const TemporaryFolder folder;
+  GgufMetadata metadata = byte_pairs("smollm", {"<s>", "</s>", "[PAD]", "a", "b", "ab", "<u>"}, {3, 3, 5, 1, 1, 1, 4});
+  const std::string made = gguf_tokenizer_folder(file_of(folder, metadata));
+  const Tokenizer tokenizer = Tokenizer::load(made);
+  std::filesystem::remove_all(made);
+  using Ids = std::vector<std::int32_t>;
+  EXPECT_EQ(tokenizer.pipeline()->encode("<s>ab<u>b</s>", true), (Ids{0, 5, 6, 4, 1}));
+  EXPECT_EQ(tokenizer.decode(Ids{5, 6, 4}), "ab<u>b");
+}
+
 TEST(GgufTokenizer, RefusesOtherKindsAndMismatchedLists) {
   const TemporaryFolder folder;
   GgufMetadata other;

@@ -72,6 +72,7 @@ def check_logits(bin, data, folder):
     assert code == 0, err
     code, _, err = run(bin + "/zero_generate", base, "--adapter", adapter, "--ids", ids, "--logits", out)
     assert code == 0 and max(abs(a - b) for a, b in zip(floats(read_safetensors(out)["logits"]), expected)) < 1e-4, err
+    check_adapter_of_blocks(bin, model, adapter, ids, folder)
     made = [folder + "/" + name for name in ("adapter.gguf", "again.gguf")]
     for source, path in zip((model, base), made):
         code, _, err = run(bin + "/zero_export", source, path, "--gguf-adapter", adapter)
@@ -81,6 +82,18 @@ def check_logits(bin, data, folder):
         assert content == again.read() and b"adapter.lora.alpha" in content and b"blk.0.attn_q.weight.lora_a" in content
     code, _, err = run(bin + "/zero_generate", made[0], "--prompt", "x")
     assert code == 2 and "no model" in err[-1], err
+
+
+def check_adapter_of_blocks(bin, model, adapter, ids, folder):
+    """A base in 8 bits is held as stored beside the adapter. Its logits are those of the decoded base with the adapter merged."""
+    base, merged, out, logits = folder + "/base8.gguf", folder + "/merged8", folder + "/logits8.safetensors", []
+    assert run(bin + "/zero_export", model, base, "--gguf", "q8_0")[0] == 0
+    assert run(bin + "/zero_export", base, merged, "--adapter", adapter, "--type", "fp32")[0] == 0
+    for command, held in (([base, "--adapter", adapter], "as stored (Q8_0; arithmetic in fp32)"), ([merged], "in fp32")):
+        code, _, err = run(bin + "/zero_generate", *command, "--ids", ids, "--logits", out)
+        assert code == 0 and any(held in line for line in err), err
+        logits.append(floats(read_safetensors(out)["logits"]))
+    assert max(abs(a - b) for a, b in zip(*logits)) < 1e-4
 
 
 def talker(data, folder):

@@ -37,10 +37,6 @@ HWY_INLINE void add_blocks(const PackedProduct& a, const float* x, std::int64_t 
   });
   for (std::int64_t b = first; b < last; ++b) [&]<int... i>(std::integer_sequence<int, i...>) ZERO_LAMBDA {
       const Type blocks[]{Type(weight[i] + b * Type::bytes)...};
-      repeat<Columns>([&](auto c) ZERO_LAMBDA {  // the columns that come next: a row is too short for the processor
-        for (int at = 0; at < Type::bytes; at += 64)
-          hwy::Prefetch(weight[c] + Columns * row_bytes + b * Type::bytes + at);
-      });
       const float* x_of_block = x + b * pieces_of_block * step;
       repeat<Type::groups>([&](auto g) ZERO_LAMBDA {
         repeat<Columns>([&](auto c) ZERO_LAMBDA {

@@ -145,7 +145,7 @@ def check_translations(place):
     with open(place.path("ds.json"), "w") as file:
         json.dump({"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": True}, "optimizer": {"type": "AdamW", "params": {"lr": 3e-4}}, "odd": 1}, file)
     with open(place.path("a.yml"), "w") as file:
-        file.write("base_model: org/unknown\nadapter: qlora\nlora_r: 4\nsequence_len: 32\nlearning_rate: 0.001\nmax_steps: 2\nflash_attention: true\ndatasets:\n  - path: org/set\n    type: alpaca\n")
+        file.write("base_model: org/unknown\nadapter: qlora\nlora_r: 4\nsequence_len: 32\nlearning_rate: 0.001\nmax_steps: 2\nmicro_batch_size: 1\ngradient_accumulation_steps: 3\nliger_rope: true\nliger_glu_activation: true\nflash_attention: true\ndatasets:\n  - path: org/set\n    type: alpaca\n")
     words = ["--data", "tokens.bin", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--output-dir", "out"]
     said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--out", "ds.toml").stdout
     assert "zero.stage=2" in said and "overlap_comm: gathers" in said and "odd: nothing here" in said, said
@@ -158,11 +158,16 @@ def check_translations(place):
     assert "training.global_batch_size: the command line gives another" in said, said
     with open(place.path("own.toml")) as file:
         assert "global_batch_size = 4" in file.read()
-    place.run("zero_config", "--from", "a.yml", "--model", "model", "--method", "full", *words, "--global-batch", "4", "--out", "full.toml")
+    place.run("zero_config", "--from", "a.yml", "--model", "model", "--method", "full", *words, "--global-batch", "6", "--out", "full.toml")
     with open(place.path("full.toml")) as file:
         assert "[lora]" not in file.read()
     said = place.run("zero_config", "--from", "a.yml", "--model", "model", *words, "--global-batch", "4", "--out", "a.toml").stdout
-    assert "base_model: org/unknown: the command line names another" in said and "flash_attention" in said and "datasets: paths are taken; type" in said, said
+    assert "base_model: org/unknown: the command line names another" in said and "flash_attention" in said and "datasets: paths are taken; the keys of an example" in said, said
+    assert "  liger_rope, liger_glu_activation, flash_attention: an implementation" in said and "global batch:" not in said, said
+    said = place.run("zero_config", "--from", "a.yml", "--model", "model", *words, "--out", "batch.toml").stdout
+    assert "global batch: 3 rows a rank x 2 = 6 rows\n" in said, said
+    with open(place.path("batch.toml")) as file:
+        assert "global_batch_size = 6" in file.read()
     error = place.run("zero_config", "--from", "a.yml", *words, "--out", "never.toml", code=2)
     assert "zero_fetch org/unknown" in error.stdout and "--model" in error.stderr, error
     with open(place.path("a.toml")) as file:

@@ -49,8 +49,47 @@ class Place(test_checkpoints.Place):
         self.config({**test_checkpoints.CONFIG, "model": {"preset": "llama-tiny"}})
 
     def traced(self, first, out="out"):
-        with open(self.path(out, "trace", f"steps-{first}.json")) as file:
-            return json.load(file)["traceEvents"]
+        with open(self.path(out, "trace", f"steps-{first}.json"), "rb") as file:
+            trace = json.loads(file.read().decode("utf-8"), parse_constant=refuse_constant, object_pairs_hook=without_twins)
+        expect_format(trace)
+        return trace["traceEvents"]
+
+
+def refuse_constant(word):
+    raise AssertionError(f"{word} is no JSON")
+
+
+def without_twins(pairs):
+    assert len({key for key, _ in pairs}) == len(pairs), ("a key twice", pairs)
+    return dict(pairs)
+
+
+def expect_format(trace):
+    """The JSON object of the Trace Event Format, as trace processors read it: metadata and complete events, in microseconds, whose
+    slices on a track are apart or inside one another."""
+    assert set(trace) <= {"traceEvents", "displayTimeUnit", "otherData", "metadata"}, trace.keys()
+    assert trace.get("displayTimeUnit", "ms") in ("ms", "ns"), trace["displayTimeUnit"]
+    slices = collections.defaultdict(list)
+    for event in trace["traceEvents"]:
+        assert isinstance(event["name"], str) and event["name"] and isinstance(event.get("args", {}), dict), event
+        # Track 0 of process 0 stands for the idle thread, which trace processors do not show.
+        assert type(event["pid"]) is int and type(event["tid"]) is int and event["pid"] > 0 and event["tid"] > 0, event
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name", "process_sort_index", "thread_sort_index"), event
+            key, kind = ("sort_index", int) if event["name"].endswith("sort_index") else ("name", str)
+            assert type(event["args"][key]) is kind, event
+            continue
+        assert event["ph"] == "X" and isinstance(event["cat"], str), event
+        for key in ("ts", "dur"):
+            assert type(event[key]) in (int, float) and 0 <= event[key] < 2**53 / 1000, event  # whole nanoseconds are exact
+        slices[event["pid"], event["tid"]].append((round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)))
+    for track, all_of_it in slices.items():
+        open_ends = []
+        for begin, end in sorted(all_of_it, key=lambda one: (one[0], -one[1])):
+            while open_ends and open_ends[-1] <= begin + 2:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1] + 2, ("slices overlap in part", track, begin, end, open_ends)
+            open_ends.append(end)
 
 
 def parts(line):

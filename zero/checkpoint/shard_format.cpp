@@ -65,6 +65,6 @@ std::int64_t ShardFormat::largest_chunk_bytes() const {
   return most;
 }
 
-std::int64_t ShardFormat::table_bytes() const { return round_up(8 * chunks_, DurableFile::block); }
+std::int64_t ShardFormat::table_bytes_of(std::int64_t chunks) { return round_up(8 * chunks, DurableFile::block); }
 
 }  // namespace zero

@@ -48,7 +48,9 @@ class ShardFormat {
   std::int64_t chunk_of(int section, std::int64_t element) const;
   std::int64_t largest_chunk_bytes() const;
   std::int64_t table_offset() const { return table_offset_; }
-  std::int64_t table_bytes() const;
+  std::int64_t table_bytes() const { return table_bytes_of(chunks_); }
+  /// Returns the bytes of a table of so many chunks.
+  static std::int64_t table_bytes_of(std::int64_t chunks);
   std::int64_t bytes() const { return table_offset_ + table_bytes(); }
 
  private:

@@ -1,6 +1,7 @@
 #include "zero/checkpoint/state_shares.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace zero {
@@ -160,12 +161,66 @@ std::vector<std::vector<ShardSection>> sections_of_ranks(const CheckpointModels&
   return all;
 }
 
+namespace {
+
+/// The chunks of a rank's file.
+struct FileChunks {
+  std::int64_t bytes = 0, count = 0;
+};
+
+/// The chunks of sections with the same states. Most sections of a part have the same number of elements.
+class SectionChunks {
+ public:
+  explicit SectionChunks(const std::vector<StateSpec>& states) : states_{states} {}
+
+  void add(std::int64_t elements, FileChunks& file) {
+    if (elements == 0) return;
+    const auto [place, is_new] = known_.try_emplace(elements);
+    if (is_new) {
+      const ShardFormat format({{0, 0, elements}}, states_, ShardFormat::default_chunk_elements);
+      place->second = {format.table_offset(), format.chunks()};
+    }
+    file.bytes += place->second.bytes;
+    file.count += place->second.count;
+  }
+
+ private:
+  std::vector<std::vector<StateSpec>> states_;
+  std::map<std::int64_t, FileChunks> known_;
+};
+
+/// Adds a part's sections to the files of the ranks that hold it. It looks at no other ranks.
+void add_chunks(ModelStates& states, const SavedPart& part, SectionChunks& chunks, std::vector<FileChunks>& files) {
+  const MeshShape& mesh = states.mesh().shape();
+  const GroupSpec& spec = part.group->spec();
+  const AxisSet sharing = states.sharing_axes(spec), replicas = states.replica_axes();
+  const AxisSet fixed = spec.cut ? axes::model : AxisSet(MeshAxis::pipeline);
+  int first = mesh.rank_at(0, MeshAxis::pipeline, spec.stage);
+  if (spec.cut) first = mesh.rank_at(first, MeshAxis::tensor, part.slice);
+  for (int i = 0; i < mesh.size(fixed.others()); ++i) {
+    const int rank = mesh.rank_at(first, fixed.others(), i);
+    const Place place{mesh.index(rank, sharing), mesh.index(rank, replicas), mesh.size(replicas)};
+    chunks.add(section_of(part, 0, place).count, files[std::size_t(rank)]);
+  }
+}
+
+}  // namespace
+
 std::vector<std::int64_t> shard_bytes(const CheckpointModels& of) {
-  std::vector<std::vector<StateSpec>> states;
-  for (const SavedGroup& group : saved_groups(of)) states.push_back(group.states);
+  const std::vector<SavedGroup> groups = saved_groups(of);
+  std::vector<FileChunks> files(std::size_t(of.models.front().states.mesh().shape().ranks()));
+  auto group = groups.begin();
+  for (const CheckpointModel& model : of.models) {
+    for (const SavedPart& part : saved_parts(model.states)) {
+      SectionChunks chunks((group++)->states);
+      add_chunks(model.states, part, chunks, files);
+    }
+    for (const SavedStatistic& statistic : saved_statistics(model.states))
+      SectionChunks((group++)->states).add(statistic.values.numel(), files.front());
+  }
+  for (; group != groups.end(); ++group) SectionChunks(group->states).add(group->numel, files.front());
   std::vector<std::int64_t> bytes;
-  for (std::vector<ShardSection>& sections : sections_of_ranks(of))
-    bytes.push_back(ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes());
+  for (const FileChunks& file : files) bytes.push_back(file.bytes + ShardFormat::table_bytes_of(file.count));
   return bytes;
 }
 

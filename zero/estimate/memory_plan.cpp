@@ -90,15 +90,19 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
       std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group->spec().trainable; });
   for (const auto& group : groups) plan.load = std::max(plan.load, group->load_bytes());
   plan.save = rank.engine().export_bytes(/*trainable_only=*/!whole);  // else an adapter
-  const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
-  plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
-  if (work.copies_checkpoints)
-    (work.on_device ? plan.host : plan.copy) += *std::max_element(shards.begin(), shards.end());
+  if (sizes_checkpoints_ || work.copies_checkpoints) add_checkpoint(plan, rank, work);
   const bool fuses = std::any_of(groups.begin(), groups.end(), [](auto& group) { return group->fuses_accumulation(); });
   held.reset();  // the parameters get another run's tensors
   plan.activations = activations(work, fuses);
   plan.pinned += plan.activations.on_host;
   return plan;
+}
+
+void MemoryPlanner::add_checkpoint(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) const {
+  const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
+  plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
+  if (work.copies_checkpoints)
+    (work.on_device ? plan.host : plan.copy) += *std::max_element(shards.begin(), shards.end());
 }
 
 MemoryPlan plan_memory(const Model& model, const MemoryWork& work) { return MemoryPlanner(model).plan(work); }

@@ -35,7 +35,7 @@ struct MemoryPlan {
   std::int64_t disk = 0;        // files of the disk tier
   std::int64_t host = 0;        // GPU run, in host memory: offloaded states, disk buffers, a checkpoint copy
   std::int64_t pinned = 0;      // GPU run: page-locked host memory
-  std::int64_t checkpoint = 0;  // on disk, all ranks together
+  std::int64_t checkpoint = 0;  // on disk, all ranks together; 0 if the planner leaves it out
 
   std::int64_t at_rest() const {
     return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + workspace + copy +
@@ -54,8 +54,10 @@ struct MemoryPlan {
 /// Makes plans for one model. Caches the result of each micro-batch run.
 class MemoryPlanner {
  public:
-  /// `model`: as trained; must outlive the planner. Its parameters have no tensors afterwards.
-  explicit MemoryPlanner(const Model& model) : model_(model) {}
+  /// `model`: as trained; must outlive the planner. Its parameters have no tensors afterwards. `sizes_checkpoints`:
+  /// plans have the size of a checkpoint, which takes time in proportion to the ranks.
+  explicit MemoryPlanner(const Model& model, bool sizes_checkpoints = true)
+      : model_(model), sizes_checkpoints_(sizes_checkpoints) {}
 
   const Model& model() const { return model_; }
   /// Returns the plan. With a pipeline, it is the plan of the stage with the most memory.
@@ -64,8 +66,10 @@ class MemoryPlanner {
  private:
   MemoryPlan plan_of_stage(const MemoryWork& work);
   const ActivationBytes& activations(const MemoryWork& work, bool fuses_accumulation);
+  void add_checkpoint(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) const;
 
   const Model& model_;
+  bool sizes_checkpoints_;
   std::map<ActivationWork, ActivationBytes> known_;
 };
 

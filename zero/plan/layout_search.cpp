@@ -172,7 +172,7 @@ LayoutSearch::OwnModel& LayoutSearch::model_for(const Config& config, const Batc
   OwnModel& own = models_[{batch.mesh.tensor, base}];
   if (!own.planner) {
     own.run = make_run_model(config, model_, /*with_weights=*/false, {batch.mesh.tensor, 0});
-    own.planner = std::make_unique<MemoryPlanner>(own.run.own);
+    own.planner = std::make_unique<MemoryPlanner>(own.run.own, /*sizes_checkpoints=*/false);
   }
   return own;
 }

@@ -108,12 +108,11 @@ class Worker {
     const ModelConfig& c = model_.config;
     const std::int64_t inner = c.intermediate_size / tensor();
     const std::vector<Matrix> matrices = matrices_of(unit);
-    double attention_products = 0, last_product = 0;
+    double attention_products = 0;
     for (const Matrix& matrix : matrices) {
       const double forward = product(tokens_, matrix, ProductPass::forward);
       work.forward.products += forward;
       if (&matrix - matrices.data() < 2) attention_products += forward;  // queries, keys and values; attention's output
-      last_product = forward;
       work.backward.products += product(tokens_, matrix, ProductPass::input_gradient);
       if (matrix.trained) work.backward.products += product(tokens_, matrix, ProductPass::weight_gradient);
       for (const Adapter* adapter : matrix.adapters) add_adapter(unit, matrix, *adapter, work);
@@ -132,19 +131,17 @@ class Worker {
       work.forward.other += decode;
       work.backward.other += decode;
     }
-    add_recomputation(layer, attention_products, last_product, norm, work);
+    add_recomputation(layer, attention_products, norm, work);
     if (checkpoint().mlp_tokens > 0 && checkpoint().mode != "full")
       work.backward.products += work.forward.products - attention_products;
   }
 
-  /// The part of forward that backward runs again. The last product of a block gives nothing that backward reads.
-  void add_recomputation(std::int64_t layer, double attention_products, double last_product, double norm,
-                         UnitWork& work) const {
+  /// The part of forward that backward runs again. It includes the last product, whose result backward does not read.
+  void add_recomputation(std::int64_t layer, double attention_products, double norm, UnitWork& work) const {
     const std::string& mode = checkpoint().mode;
     KernelSeconds again;
     if (mode == "full" || (mode == "selective" && layer % checkpoint().every == 0)) {
       again = work.forward;
-      again.products -= last_product;
     } else if (mode == "attention") {
       again = attention(layer, false);
       again.products += attention_products;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "zero/config/config_keys.h"
 #include "zero/programs/foreign_config.h"
@@ -32,17 +33,37 @@ Converter betas_part(int index) {
   };
 }
 
-std::string datasets_into(const Json& value, ForeignConfig& config) {
-  std::string more;
-  if (!value.is_array()) return "no list";
-  for (const Json& one : value)
-    for (const auto& [key, part] : one.items()) {
+/// The paths of a list of data sets, and the names of other keys. A single set may stand without its list, and a path
+/// without its keys.
+std::pair<std::vector<std::string>, std::string> paths_of(const Json& value) {
+  std::pair<std::vector<std::string>, std::string> found;
+  for (const Json& one : value.is_array() ? value : Json::array({value})) {
+    if (one.is_string()) found.first.push_back(one.get<std::string>());
+    if (!one.is_object()) continue;
+    for (const auto& [key, part] : one.items())
       if (key == "path" && part.is_string())
-        config.data += (config.data.empty() ? "" : ",") + part.get<std::string>();
-      else
-        more += (more.empty() ? "" : ", ") + key;
-    }
-  return more.empty() ? "" : "paths are taken; " + more + ": files hold conversations or texts (docs/data.md)";
+        found.first.push_back(part.get<std::string>());
+      else if (("," + found.second + ",").find("," + key + ",") == std::string::npos)
+        found.second += (found.second.empty() ? "" : ",") + key;
+  }
+  return found;
+}
+
+std::string datasets_into(const Json& value, ForeignConfig& config) {
+  const auto [paths, more] = paths_of(value);
+  if (paths.empty()) return "names no path";
+  for (const std::string& path : paths) config.data += (config.data.empty() ? "" : ",") + path;
+  if (more.empty()) return "";
+  return "paths are taken; the keys of an example tell its format here (docs/data.md), not " + more;
+}
+
+std::string validation_files_into(const Json& value, ForeignConfig& config) {
+  const auto [paths, more] = paths_of(value);
+  for (const std::string& path : paths)
+    if (!is_file(path)) return path + ": is no file here: give --set data.validation";
+  if (paths.empty()) return "names no path";
+  set(config, "data.validation", Json(paths).dump());
+  return "";
 }
 
 std::string adapter_into(const Json& value, ForeignConfig& config) {
@@ -152,6 +173,8 @@ const KeyTable& axolotl_table() {
       {"base_model", text_into(&ForeignConfig::model)},
       {"output_dir", text_into(&ForeignConfig::output_dir)},
       {"datasets", datasets_into},
+      {"pretraining_dataset", datasets_into},
+      {"test_datasets", validation_files_into},
       {"val_set_size", validation_into},
       {"chat_template", template_into},
       {"rl", preference_into},
@@ -167,12 +190,11 @@ const KeyTable& axolotl_table() {
       {"sequence_len", number("training.seq_len")},
       {"micro_batch_size", number("training.local_batch_size")},
       {"eval_batch_size", absent("validation uses local_batch_size")},
-      {"gradient_accumulation_steps",
-       absent("give --global-batch: micro_batch_size x gradient_accumulation_steps x ranks")},
+      {"gradient_accumulation_steps", absent("with micro_batch_size and the ranks it makes the global batch")},
       {"num_epochs", epochs_into},
       {"max_steps", max_steps_into},
       {"learning_rate", rate_into},
-      {"optimizer", word("optimizer.name", optimizers())},
+      {"optimizer", optimizer_into},
       {"lr_scheduler", word("lr_scheduler.type", {{"cosine", "cosine"},
                                                   {"linear", "linear"},
                                                   {"constant", "constant"},
@@ -222,12 +244,71 @@ const KeyTable& axolotl_table() {
       {"model_type", absent("config.json names the family")},
       {"tokenizer_type", absent("the tokenizer's files name its type")},
       {"dataset_prepared_path", absent("tokens are kept in token_cache of the output directory")},
-      {"sequence_parallel_degree", absent(layout + "parallel.context")},
-      {"context_parallel_size", absent(layout + "parallel.context")},
-      {"tensor_parallel_size", absent(layout + "parallel.tensor")},
+      {"sequence_parallel_degree", shared_rows("", layout + "parallel.context")},
+      {"context_parallel_size", shared_rows("", layout + "parallel.context")},
+      {"tensor_parallel_size", shared_rows("", layout + "parallel.tensor")},
+      {"fsdp", absent(layout + "zero.stage: full_shard is 3, shard_grad_op 2")},
+      {"trust_remote_code",
+       absent("a model's own code never runs here: its family must be known (docs/results/families.md)")},
+      {"eval_sample_packing", absent("validation packs as training does")},
+      {"remove_unused_columns", absent("docs/data.md has the keys of an example")},
+      {"neftune_noise_alpha", absent("no noise is added to embeddings here")},
+      {"unfrozen_parameters", absent("all parameters are trained here, or adapters alone")},
+      {"group_by_length", absent("rows are shuffled here (data.shuffle)")},
       {"deepspeed", stage_into},
   };
   return table;
+}
+
+const PrefixReasons& axolotl_prefixes() {
+  const std::string trainer = "an implementation choice of axolotl's trainer; here kernels choose themselves",
+                    records = "metrics.jsonl has each step's figures; --set metrics.trackio=PROJECT shows them";
+  static const PrefixReasons reasons{
+      {"flash_attn_", trainer},
+      {"flex_attn_", trainer},
+      {"liger_", trainer},
+      {"plugins", trainer},
+      {"unsloth_", trainer},
+      {"lora_mlp_kernel", trainer},
+      {"lora_qkv_kernel", trainer},
+      {"lora_o_kernel", trainer},
+      {"torch_compile", trainer},
+      {"gradient_checkpointing_kwargs", trainer},
+      {"dataloader_", trainer},
+      {"dataset_processes", trainer},
+      {"ddp_", trainer},
+      {"fsdp_",
+       "the planner chooses the layout; for one of your own give --set zero.stage and --set offload.parameters"},
+      {"wandb_", records},
+      {"mlflow_", records},
+      {"comet_", records},
+      {"swanlab_", records},
+      {"special_tokens.", "the tokenizer's own files name its special tokens"},
+      {"model_config.", "config.json of the model has its settings"},
+      {"overrides_of_model_config.", "config.json of the model has its settings"},
+      {"loss_watchdog_", "only losses that are no numbers stop a run (--set training.on_nonfinite)"},
+      {"qat.", "no quantization-aware training is there: the run trains without it"},
+      {"hub_", "the result stays in the output directory; hf upload sends it"},
+  };
+  return reasons;
+}
+
+/// axolotl's own defaults, for keys that the file leaves open or empty.
+void add_defaults(const Json& tree, ForeignConfig& config) {
+  const auto is_open = [&](const char* key) { return !tree.contains(key) || tree[key].is_null(); };
+  const bool chooses = !tree.contains("bf16");  // bf16 is "auto"
+  if (!chooses) set_default(config, "training.precision", "\"fp32\"");
+  if (is_open("optimizer")) set_default(config, "optimizer.name", "\"adamw\"");
+  if (is_open("weight_decay")) set_default(config, "optimizer.weight_decay", "0.0");
+  if (is_open("lr_scheduler")) set_default(config, "lr_scheduler.type", "\"cosine\"");
+  if (is_open("warmup_steps") && is_open("warmup_ratio")) {
+    if (config.steps > 0)
+      set(config, "lr_scheduler.warmup_steps", text(std::min<std::int64_t>(config.steps * 3 / 100, 100)));
+    else
+      config.dropped.emplace_back(
+          "warmup_steps",
+          "is not in the file: 3 % of the steps there, at most 100; give --set lr_scheduler.warmup_steps");
+  }
 }
 
 /// A configuration for another kind of training would train something else here.
@@ -264,7 +345,10 @@ void drop_without_validation(ForeignConfig& config) {
   if (!is_set(config, interval))
     drop(config, fraction, "val_set_size",
          "a validation needs an interval in steps: give --set " + interval + " and --set " + fraction);
-  if (is_set(config, fraction)) return;
+  if (!is_set(config, interval))
+    drop(config, "data.validation=", "test_datasets",
+         "a validation needs an interval in steps: give --set " + interval + " and --set data.validation");
+  if (is_set(config, fraction) || is_set(config, "data.validation")) return;
   const std::string data = " with " + fraction + " or data.validation";
   drop(config, interval, "", "there are no validation data: give --set " + interval + data);
   drop(config, "training.patience", "early_stopping_patience", "give --set training.patience" + data);
@@ -282,7 +366,8 @@ double number_at(const Json& tree, const char* key) {
 ForeignConfig translate_axolotl(const std::string& words, const std::string& source) {
   using namespace foreign;
   const Json tree = parse_yaml(words, source);
-  if (!tree.is_object() || !(tree.contains("base_model") || tree.contains("datasets")))
+  if (!tree.is_object() ||
+      !(tree.contains("base_model") || tree.contains("datasets") || tree.contains("pretraining_dataset")))
     throw InputError(source + ": has neither base_model nor datasets, so it is no configuration of axolotl");
   refuse_other_training(tree, source);
   ForeignConfig config;
@@ -290,8 +375,11 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps"), 0.0, 1e10));
   config.epochs = number_at(tree, "num_epochs");
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
-    return why_absent(path, {"axolotl", "Hugging Face"});
+    return why_absent(path, axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
+  add_defaults(tree, config);
+  config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size"), 0.0, 1e9)) *
+                        std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps"), 1.0, 1e9));
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
   drop_other_preferences(config);
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one

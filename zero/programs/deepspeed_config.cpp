@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json_text.h"
 #include "zero/programs/foreign_config.h"
@@ -18,18 +20,42 @@ std::string betas_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
+/// Parameters of an Adam whose other value is not there.
+Converter as_here(bool here, const std::string& why) {
+  return [=](const Json& value, ForeignConfig&) { return value == here ? "as here" : why; };
+}
+
+/// Only if it is on: its type is that of the computation.
+std::string autocast_into(const Json& value, ForeignConfig& config) {
+  const auto at = [&](const char* key) { return value.is_object() && value.contains(key) ? value[key] : Json(); };
+  if (at("enabled") != true) return "off, as here";
+  const bool half = words_of(at("dtype")).find("float16") != std::string::npos &&
+                    words_of(at("dtype")).find("bfloat16") == std::string::npos;
+  set(config, "training.precision", half ? "\"fp16\"" : "\"bf16\"");
+  return "";
+}
+
 const KeyTable& deepspeed_table() {
   const std::string buffers = "a size of DeepSpeed's buffers; here buffers follow from the units",
+                    whole = "the result is always whole and in 16 bits",
                     scale = "the loss scale of fp16 begins and moves by itself here";
   static const KeyTable table{
       {"train_batch_size", number("training.global_batch_size")},
       {"train_micro_batch_size_per_gpu", number("training.local_batch_size")},
-      {"gradient_accumulation_steps", absent("it follows from global_batch_size, local_batch_size and the ranks")},
+      {"gradient_accumulation_steps", absent("with the micro-batch and the ranks it makes the global batch")},
       {"gradient_clipping", number("training.max_norm")},
       {"steps_per_print", number("metrics.log_interval")},
       {"bf16.enabled", precision("bf16")},
+      {"bf16.bf16_optimizer_states", flag("optimizer.state_dtype", "\"bf16\"")},
+      {"bf16.bf16_master_weights_and_grads",
+       absent("masters have 4 bytes here; --set optimizer.master_dtype=split saves two of them")},
+      {"torch_autocast", autocast_into},
+      {"communication_data_type", word("zero.reduce_dtype", {{"fp32", "fp32"}})},
+      {"sequence_parallel_size", shared_rows("parallel.context")},
+      {"tensor_parallel.autotp_size", shared_rows("parallel.tensor")},
       {"fp16.enabled", precision("fp16")},
       {"fp16.loss_scale", absent(scale)},
+      {"fp16.auto_cast", absent("inputs are tokens, which have no type to cast")},
       {"fp16.loss_scale_window", absent(scale)},
       {"fp16.initial_scale_power", absent(scale)},
       {"fp16.hysteresis", absent(scale)},
@@ -49,13 +75,22 @@ const KeyTable& deepspeed_table() {
       {"zero_optimization.stage3_param_persistence_threshold", absent(buffers)},
       {"zero_optimization.stage3_max_live_parameters", absent(buffers)},
       {"zero_optimization.stage3_max_reuse_distance", absent(buffers)},
+      {"zero_optimization.max_live_parameters", absent(buffers)},
+      {"zero_optimization.max_reuse_distance", absent(buffers)},
+      {"zero_optimization.prefetch_bucket_size", absent(buffers)},
+      {"zero_optimization.param_persistence_threshold", absent(buffers)},
       {"zero_optimization.sub_group_size", absent(buffers)},
       {"zero_optimization.overlap_comm", absent("gathers and sums overlap by themselves on GPUs")},
       {"zero_optimization.contiguous_gradients", absent("gradients are always contiguous here")},
       {"zero_optimization.round_robin_gradients", absent("gradients are always divided evenly here")},
-      {"zero_optimization.stage3_gather_16bit_weights_on_model_save",
-       absent("the result is always whole and in 16 bits")},
-      {"optimizer.type", word("optimizer.name", optimizers())},
+      {"zero_optimization.stage3_gather_16bit_weights_on_model_save", absent(whole)},
+      {"zero_optimization.stage3_gather_fp16_weights_on_model_save", absent(whole)},
+      {"zero_optimization.gather_16bit_weights_on_model_save", absent(whole)},
+      {"zero_optimization.mics_shard_size", number("zero.shard_degree")},
+      {"optimizer.type", optimizer_into},
+      {"optimizer.params.torch_adam", absent("the kernels here are the only ones")},
+      {"optimizer.params.adam_w_mode", as_here(true, "weight decay is always AdamW's here, never a part of gradients")},
+      {"optimizer.params.bias_correction", as_here(true, "the moments' bias is always corrected here")},
       {"optimizer.params.lr", number("optimizer.lr")},
       {"optimizer.params.eps", number("optimizer.eps")},
       {"optimizer.params.weight_decay", number("optimizer.weight_decay")},
@@ -76,10 +111,49 @@ const KeyTable& deepspeed_table() {
   return table;
 }
 
-std::string why_not_in_deepspeed(const std::string& path) {
-  if (path.starts_with("aio.")) return "a setting of DeepSpeed's disk engine; the disk tier here sets itself";
-  if (path.find("offload_") != path.npos) return "a setting of DeepSpeed's own disk and host buffers";
-  return why_absent(path, {"DeepSpeed"});
+const PrefixReasons& deepspeed_prefixes() {
+  static const PrefixReasons reasons{
+      {"aio.", "a setting of DeepSpeed's disk engine; the disk tier here sets itself"},
+      {"zero_optimization.offload_", "a setting of DeepSpeed's own disk and host buffers"},
+      {"zero_optimization.zenflow", "partial updates are not there: each step updates all elements"},
+      {"zero_optimization.zero_quantized_", "collectives are never quantized here"},
+      {"zero_allow_untested_optimizer", "a check of DeepSpeed's own"},
+      {"zero_force_ds_cpu_optimizer", "a check of DeepSpeed's own"},
+      {"compile.", "kernels are compiled with the program here"},
+      {"flops_profiler.", "metrics.jsonl has a step's rates, and --set metrics.trace_steps writes a trace"},
+      {"comms_logger.", "--set metrics.trace_steps writes a trace with each collective"},
+      {"sparse_attention.", "attention is dense here, or has the windows of the model"},
+      {"compression_training.", "no compression while training is there"},
+      {"progressive_layer_drop.", "every step trains all layers here"},
+      {"curriculum_learning.", "rows are shuffled here (data.shuffle)"},
+      {"data_efficiency.", "rows are shuffled here (data.shuffle)"},
+      {"autotuning.", "zero_plan finds the layout"},
+      {"elasticity.", "a run resumes on any number of ranks here"},
+      {"prescale_gradients", "gradients are summed in fp32, and then divided"},
+      {"gradient_predivide_factor", "gradients are summed in fp32, and then divided"},
+      {"memory_breakdown", "zero_train --dry-run prints the memory"},
+  };
+  return reasons;
+}
+
+/// DeepSpeed's own defaults. A Trainer's are not known where the file says "auto".
+void add_defaults(const Json& tree, ForeignConfig& config) {
+  const auto has = [&](const char* pointer) { return tree.contains(Json::json_pointer(pointer)); };
+  const auto is_auto = [&](const char* pointer) { return has(pointer) && tree[Json::json_pointer(pointer)] == "auto"; };
+  if (!is_auto("/bf16/enabled") && !is_auto("/fp16/enabled")) set_default(config, "training.precision", "\"fp32\"");
+  if (!has("/gradient_clipping")) set_default(config, "training.max_norm", "0.0");
+  if (is_set(config, "optimizer.name") && !has("/optimizer/params/weight_decay"))
+    set_default(config, "optimizer.weight_decay", has("/optimizer/params/torch_adam") ? "0.01" : "0.0");
+  if (!has("/scheduler"))
+    config.dropped.emplace_back("scheduler",
+                                "is not in the file, so DeepSpeed alone keeps the rate; here cosine counts: give --set "
+                                "lr_scheduler.type=constant, or another");
+  const auto whole = [&](const char* key) {
+    return tree.contains(key) && tree[key].is_number_integer() ? tree[key].get<std::int64_t>() : 0;
+  };
+  if (whole("train_batch_size") == 0 && (!has("/gradient_accumulation_steps") || whole("gradient_accumulation_steps")))
+    config.rows_of_rank =
+        whole("train_micro_batch_size_per_gpu") * std::max<std::int64_t>(1, whole("gradient_accumulation_steps"));
 }
 
 }  // namespace
@@ -90,7 +164,10 @@ ForeignConfig translate_deepspeed(const std::string& words, const std::string& s
   if (!tree.is_object()) throw InputError(source + ": is no JSON object, as DeepSpeed's configurations are");
   ForeignConfig config;
   config.tool = "DeepSpeed";
-  foreign::walk(tree, "", foreign::deepspeed_table(), config, foreign::why_not_in_deepspeed);
+  foreign::walk(tree, "", foreign::deepspeed_table(), config, [](const std::string& path) {
+    return foreign::why_absent(path, foreign::deepspeed_prefixes(), {"DeepSpeed"});
+  });
+  foreign::add_defaults(tree, config);
   foreign::finish(config);
   return config;
 }

@@ -12,8 +12,10 @@ struct ForeignConfig {
   std::vector<std::string> overrides;   // "section.key=value", as for --set
   std::string model, data, output_dir;  // empty: not named. `data`: files, separated by commas
   bool lora = false;
-  std::int64_t steps = 0;  // of the run; 0: the file does not say
-  double epochs = 0;       // the same
+  std::int64_t steps = 0;         // of the run; 0: the file does not say
+  double epochs = 0;              // the same
+  std::int64_t rows_of_rank = 0;  // rows of a step for each rank: micro-batch x accumulation; 0: the file does not say
+  std::int64_t ranks_of_row = 1;  // ranks that share rows: those of a tensor and a context axis
   // Keys that have no effect here, with the reason, in the file's order.
   std::vector<std::pair<std::string, std::string>> dropped;
 };

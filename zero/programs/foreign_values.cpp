@@ -36,6 +36,27 @@ bool has(const ForeignConfig& config, const std::string& setting) {
   return std::find(config.overrides.begin(), config.overrides.end(), setting) != config.overrides.end();
 }
 
+const std::map<std::string, std::string>& optimizers() {
+  static const std::map<std::string, std::string> names{{"adam", "adamw"},
+                                                        {"adamw", "adamw"},
+                                                        {"adamw_torch", "adamw"},
+                                                        {"adamw_hf", "adamw"},
+                                                        {"adamw_torch_fused", "adamw"},
+                                                        {"fusedadam", "adamw"},
+                                                        {"adamw_8bit", "adamw8bit"},
+                                                        {"adamw_bnb_8bit", "adamw8bit"},
+                                                        {"paged_adamw_8bit", "adamw8bit"},
+                                                        {"sgd", "sgd"},
+                                                        {"lion", "lion"},
+                                                        {"adafactor", "adafactor"},
+                                                        {"prodigy", "prodigy"},
+                                                        {"muon", "muon"},
+                                                        {"paged_adamw_32bit", "adamw"},
+                                                        {"cpuadam", "adamw"},
+                                                        {"lion_pytorch", "lion"}};
+  return names;
+}
+
 }  // namespace
 
 std::string words_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -124,32 +145,37 @@ Converter text_into(std::string ForeignConfig::*field) {
 
 Converter precision(const std::string& name) { return flag("training.precision", toml_text(name)); }
 
-Converter absent(const std::string& why) {
-  return [=](const Json&, ForeignConfig&) { return why; };
+KeyRule absent(const std::string& why) {
+  return {[=](const Json&, ForeignConfig&) { return why; }, true};
 }
 
-const std::map<std::string, std::string>& optimizers() {
-  static const std::map<std::string, std::string> names{{"adam", "adamw"},
-                                                        {"adamw", "adamw"},
-                                                        {"adamw_torch", "adamw"},
-                                                        {"adamw_hf", "adamw"},
-                                                        {"adamw_torch_fused", "adamw"},
-                                                        {"fusedadam", "adamw"},
-                                                        {"adamw_8bit", "adamw8bit"},
-                                                        {"adamw_bnb_8bit", "adamw8bit"},
-                                                        {"paged_adamw_8bit", "adamw8bit"},
-                                                        {"sgd", "sgd"},
-                                                        {"lion", "lion"},
-                                                        {"adafactor", "adafactor"},
-                                                        {"prodigy", "prodigy"},
-                                                        {"muon", "muon"},
-                                                        {"paged_adamw_32bit", "adamw"},
-                                                        {"cpuadam", "adamw"},
-                                                        {"lion_pytorch", "lion"}};
-  return names;
+std::string optimizer_into(const Json& value, ForeignConfig& config) {
+  const std::string name = lower(words_of(value));
+  if (name == "onebitadam" || name == "zerooneadam") {
+    set(config, "optimizer.name", "\"adamw\"");
+    return "as adamw: sums of gradients are not compressed here";
+  }
+  if (const auto found = optimizers().find(name); found != optimizers().end()) {
+    set(config, "optimizer.name", toml_text(found->second));
+    return "";
+  }
+  return words_of(value) +
+         " is not there, so adamw counts, for which the rate may not suit: give --set optimizer.name and --set "
+         "optimizer.lr";
 }
 
-std::string why_absent(const std::string& path, const std::vector<std::string>& tools) {
+Converter shared_rows(const std::string& key, const std::string& why) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    if (!value.is_number_integer() || value < 1) return "no number of ranks: " + words_of(value);
+    config.ranks_of_row *= std::min<std::int64_t>(value.get<std::int64_t>(), 1 << 20);
+    if (!key.empty()) set(config, key, value.dump());
+    return why;
+  };
+}
+
+std::string why_absent(const std::string& path, const PrefixReasons& prefixes, const std::vector<std::string>& tools) {
+  for (const auto& [prefix, reason] : prefixes)
+    if (path.starts_with(prefix)) return reason;
   const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
   const std::string hint = foreign_key_hint("", name);
   // The same word may mean something else to another tool: block_size is LitGPT's length of a row.
@@ -166,10 +192,10 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
     std::string why;
     if (value.is_null() || (value.is_string() && value.get<std::string>().empty()))
       why = "empty";
-    else if (value == "auto" && path != "bf16")
-      why = "\"auto\": the Trainer that starts DeepSpeed fills it in";
+    else if (value == "auto" && path != "bf16" && !(known != table.end() && known->second.absent))
+      why = "\"auto\": a Trainer fills it in there; here the default counts, or --set";
     else if (known != table.end())
-      why = known->second(value, config);
+      why = known->second.convert(value, config);
     else if (value.is_object()) {
       walk(value, path, table, config, why_unknown);
       continue;
@@ -179,12 +205,16 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
   }
 }
 
+void set_default(ForeignConfig& config, const std::string& key, const std::string& toml) {
+  if (!is_set(config, key)) set(config, key, toml);
+}
+
 void finish(ForeignConfig& config) {
   keep_last(config);
   const bool adamw = has(config, "optimizer.name=\"adamw\"") || has(config, "optimizer.name=\"adamw8bit\"");
-  if (adamw && !is_set(config, "optimizer.betas")) set(config, "optimizer.betas", "[0.9, 0.999]");
+  if (adamw) set_default(config, "optimizer.betas", "[0.9, 0.999]");
   const bool decays = has(config, "lr_scheduler.type=\"cosine\"") || has(config, "lr_scheduler.type=\"linear\"");
-  if (decays && !is_set(config, "lr_scheduler.min_lr_ratio")) set(config, "lr_scheduler.min_lr_ratio", "0.0");
+  if (decays) set_default(config, "lr_scheduler.min_lr_ratio", "0.0");
 }
 
 }  // namespace zero::foreign

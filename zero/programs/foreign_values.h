@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zero/programs/foreign_config.h"
@@ -14,8 +15,20 @@ using Json = nlohmann::ordered_json;
 
 /// Converts the value of one key. Returns why it has no effect; empty if it has one.
 using Converter = std::function<std::string(const Json& value, ForeignConfig& config)>;
+/// A key's converter. An absent key has no effect here, whatever its value.
+struct KeyRule {
+  // NOLINTNEXTLINE(google-explicit-constructor): a rule is a converter
+  KeyRule(Converter convert, bool absent = false) : convert(std::move(convert)), absent(absent) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): so is a function
+  KeyRule(std::string (*convert)(const Json& value, ForeignConfig& config)) : convert(convert) {}
+
+  Converter convert;
+  bool absent = false;
+};
 /// By the path of a key, such as "optimizer.params.lr".
-using KeyTable = std::map<std::string, Converter>;
+using KeyTable = std::map<std::string, KeyRule>;
+/// Reasons by the beginning of a path. The first that matches counts.
+using PrefixReasons = std::vector<std::pair<std::string, std::string>>;
 
 /// A word as it is, any other value as JSON.
 std::string words_of(const Json& value);
@@ -39,19 +52,23 @@ Converter folder(const std::string& key);
 Converter text_into(std::string ForeignConfig::*field);
 /// Only one of the tools' two flags is on.
 Converter precision(const std::string& name);
-Converter absent(const std::string& why);
+KeyRule absent(const std::string& why);
+/// The optimizer by its name there. An unknown one leaves the default.
+std::string optimizer_into(const Json& value, ForeignConfig& config);
+/// The ranks of an axis over which ranks share rows. Empty key: it is counted alone.
+Converter shared_rows(const std::string& key, const std::string& why = "");
 
-const std::map<std::string, std::string>& optimizers();
-
-/// Why a key that no table has is dropped: by the names of `tools` among the known foreign keys.
-std::string why_absent(const std::string& path, const std::vector<std::string>& tools);
+/// Why a key that no table has is dropped: by its prefix, or by the names of `tools` among the known foreign keys.
+std::string why_absent(const std::string& path, const PrefixReasons& prefixes, const std::vector<std::string>& tools);
 
 /// Converts every value by the table, or drops it with the reason. `why_unknown`: for a path that the table lacks.
 void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,
           const std::function<std::string(const std::string& path)>& why_unknown);
 
-/// Ends a translation: the last setting of a key counts, as on the command line. Adds the tools' own defaults that
-/// differ from those here: the betas of AdamW, and schedules that end at a rate of 0.
+/// Sets a default of the tool that differs from the one here, if the file leaves the key open.
+void set_default(ForeignConfig& config, const std::string& key, const std::string& toml);
+/// Ends a translation: the last setting of a key counts, as on the command line. Adds defaults that both tools have:
+/// the betas of AdamW, and schedules that end at a rate of 0.
 void finish(ForeignConfig& config);
 
 }  // namespace zero::foreign

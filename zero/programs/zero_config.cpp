@@ -79,8 +79,35 @@ std::string start_command(const Arguments& arguments, const PlanMachine& machine
   return text("scripts/train ", arguments.out, " -np ", machine.ranks());
 }
 
+/// Keys with the same reason share a line.
+void print_dropped(const ForeignConfig& foreign) {
+  std::vector<std::pair<std::string, std::string>> lines;  // reason, keys
+  for (const auto& [key, why] : foreign.dropped) {
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first == why; });
+    if (same == lines.end())
+      lines.emplace_back(why, key);
+    else
+      same->second += ", " + key;
+  }
+  if (!lines.empty()) std::cout << "dropped:\n";
+  for (const auto& [why, keys] : lines) std::cout << "  " << keys << ": " << why << '\n';
+}
+
+/// The rows of a step, from the file's rows for each rank.
+void take_batch(Arguments& arguments, const ForeignConfig& foreign) {
+  NewRun& run = arguments.run;
+  const bool given = std::any_of(run.overrides.begin(), run.overrides.end(), [](const std::string& setting) {
+    return setting.starts_with("training.global_batch_size=");
+  });
+  if (foreign.rows_of_rank == 0 || run.global_batch > 0 || given) return;
+  const std::int64_t holders = std::max<std::int64_t>(1, ranks_of(arguments.machine) / foreign.ranks_of_row);
+  run.global_batch = foreign.rows_of_rank * holders;
+  std::cout << "global batch: " << foreign.rows_of_rank << " rows a rank x " << holders << " = " << run.global_batch
+            << " rows\n";
+}
+
 /// Fills answers that flags leave open, and lists what has no effect here.
-void take_foreign(Arguments& arguments) {
+ForeignConfig take_foreign(Arguments& arguments) {
   ForeignConfig foreign = read_foreign_config(arguments.from);
   NewRun& run = arguments.run;
   const auto take = [&](const std::string& name, const std::string& value, std::string& answer, const auto& check) {
@@ -116,10 +143,10 @@ void take_foreign(Arguments& arguments) {
   std::cout << arguments.from << " is a configuration of " << foreign.tool << ": " << foreign.overrides.size()
             << " keys are taken\n";
   for (const std::string& setting : foreign.overrides) std::cout << "  " << setting << '\n';
-  if (!foreign.dropped.empty()) std::cout << "dropped:\n";
-  for (const auto& [key, why] : foreign.dropped) std::cout << "  " << key << ": " << why << '\n';
+  print_dropped(foreign);
   if (run.method.empty() && foreign.tool == "axolotl") run.method = foreign.lora ? "lora" : "full";
   run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
+  return foreign;
 }
 
 void ask_user(Arguments& arguments) {
@@ -149,8 +176,10 @@ void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMa
 int configure(Arguments& arguments) {
   choose_fast_matmul();
   if (is_there(arguments.out)) throw InputError("--out " + arguments.out + ": exists; name another file");
-  if (!arguments.from.empty()) take_foreign(arguments);
+  ForeignConfig foreign;
+  if (!arguments.from.empty()) foreign = take_foreign(arguments);
   ask_user(arguments);
+  take_batch(arguments, foreign);
   if (arguments.run.output_dir.empty())
     arguments.run.output_dir = "outputs/" + std::filesystem::path(arguments.out).stem().string();
   const Config config = config_of(arguments.run, arguments.machine);

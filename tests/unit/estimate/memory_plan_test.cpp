@@ -14,7 +14,9 @@
 #include "models/initial_weights.h"
 #include "models/lora/lora.h"
 #include "offload/memory/cpu_allocator.h"
+#include "zero/checkpoint/state_shares.h"
 #include "zero/config/config.h"
+#include "zero/core/chain.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -89,6 +91,44 @@ TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
     EXPECT_NEAR(paper.sum() / double(plan.parameters + plan.gradients + plan.optimizer), 1, 0.01);
     EXPECT_LT(paper.sum(), 2.1 * base + 16 * adapters);
   }
+}
+
+// Files are counted without looking at every rank for every part of a checkpoint.
+TEST(MemoryPlan, CountsTheFilesThatRanksWrite) {
+  ModelConfig config = preset_config("llama-15m");
+  for (const bool adapters : {false, true})
+    for (const MeshShape& mesh :
+         {MeshShape{.replicate = 2, .shard = 5}, MeshShape{.replicate = 3, .shard = 2, .context = 3},
+          MeshShape{.pipeline = 2, .replicate = 2, .shard = 3}, MeshShape{.replicate = 2, .shard = 3, .tensor = 2}})
+      for (const char* optimizer : {"adamw", "adafactor", "muon"}) {
+        SCOPED_TRACE(mesh.describe() + ", " + optimizer + (adapters ? ", adapters" : ""));
+        Model model = make_model(config, {mesh.tensor, 0});
+        if (adapters) add_lora(model, {});
+        EngineOptions options;
+        options.plan = ShardPlan::for_stage(2);
+        options.optimizer.name = optimizer;
+        options.save_frozen = true;
+        MetaRank rank(chain_of(model), options, {.mesh = mesh});
+        std::vector<std::vector<StateSpec>> states;
+        for (const SavedGroup& group : saved_groups(rank.engine())) states.push_back(group.states);
+        std::vector<std::int64_t> files;
+        for (const auto& sections : sections_of_ranks(rank.engine()))
+          files.push_back(ShardFormat(sections, states, ShardFormat::default_chunk_elements).bytes());
+        EXPECT_EQ(shard_bytes(rank.engine()), files);
+      }
+}
+
+TEST(MemoryPlan, LeavesTheSizeOfACheckpointOut) {
+  const Model model = make_model(preset_config("llama-15m"));
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(1);
+  work.mesh = {.shard = 4};
+  const MemoryPlan plan = plan_memory(model, work), without = MemoryPlanner(model, false).plan(work);
+  EXPECT_GT(plan.checkpoint, 0);
+  EXPECT_EQ(without.checkpoint, 0);
+  EXPECT_EQ(without.peak(), plan.peak());
+  work.copies_checkpoints = true;
+  EXPECT_EQ(MemoryPlanner(model, false).plan(work).copy, plan_memory(model, work).copy);
 }
 
 TEST(MemoryPlan, CountsWhatLiesOnDisk) {

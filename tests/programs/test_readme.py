@@ -113,7 +113,7 @@ def in_small(line):
     if trains:
         separator = " --" if command.startswith("scripts/train ") and " -- " not in command else ""
         anew = "" if "--preview" in command else " --overwrite"
-        return command.rstrip() + separator + anew + (SMALL_LORA if "lora.toml" in command else SMALL)
+        return command.rstrip() + separator + anew + (SMALL_LORA if "smollm2.toml" in command else SMALL)
     if "zero_generate" in command and "--max-new-tokens" not in command and "--logits" not in command:
         return command.rstrip() + " --max-new-tokens 2"
     return command
@@ -124,14 +124,16 @@ def prepare(folder, root, bin):
         os.symlink(os.path.join(root, name), os.path.join(folder, name))
     os.makedirs(os.path.join(folder, "build/release"))
     os.symlink(bin, os.path.join(folder, "build/release/bin"))
-    for name, target in (("MODEL", "outputs/merged"), ("RUN", "outputs/pretrain"), ("ADAPTER", "outputs/lora/adapter"), ("outputs/lr-1", "pretrain")):
+    for name, target in (("MODEL", "outputs/merged"), ("RUN", "outputs/pretrain"), ("ADAPTER", "outputs/smollm2/adapter"), ("outputs/lr-1", "pretrain")):
         os.makedirs(os.path.join(folder, "outputs"), exist_ok=True)
         os.symlink(target, os.path.join(folder, name))
-    # A model under the name of the tutorial's: trained for two steps, with the chat template of another.
+    # A file under the name of the tutorial's: a model trained for two steps, with the chat template of another.
     run = [bin + "/zero_train", "examples/pretrain.toml", *SMALL.split(), "--set", "job.output_dir=made"]
     subprocess.run(run, cwd=folder, check=True, capture_output=True, timeout=SECONDS)
-    os.rename(os.path.join(folder, "made/model"), os.path.join(folder, "smollm2"))
-    shutil.copy(os.path.join(root, "tests/data/tinyllama-chat/tokenizer_config.json"), os.path.join(folder, "smollm2"))
+    shutil.copy(os.path.join(root, "tests/data/tinyllama-chat/tokenizer_config.json"), os.path.join(folder, "made/model"))
+    os.makedirs(os.path.join(folder, ".deps/smollm2"))
+    export = [bin + "/zero_export", "made/model", ".deps/smollm2/SmolLM2-135M-Instruct.gguf", "--gguf", "Q8_0"]
+    subprocess.run(export, cwd=folder, check=True, capture_output=True, timeout=SECONDS)
     chat = json.dumps({"messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "I."}]}) + "\n"
     for name, content in (("prompts.txt", "In the\n"), ("book.txt", "In the beginning\n"), ("chats.jsonl", chat), ("held_out.jsonl", chat), ("ids.bin", "\1\0\2\0")):
         with open(os.path.join(folder, name), "w") as file:

@@ -46,8 +46,7 @@ class TokenizerJson {
       const double type = tokens_.types[id];
       const std::string& token = tokens_.texts[id];
       if (type == unused) continue;
-      // An added token has the id of its text in the vocabulary. A tokenizer.json counts others from the end of the
-      // vocabulary.
+      // An added token has the id of its text in the vocabulary. Others are counted from the vocabulary's end.
       if (!vocabulary_.emplace(token, id).second)
         refuse(text("tokenizer.ggml.tokens holds ", json_quoted(token), " twice"));
       if (type == control || type == user_defined) add(id, type == control);

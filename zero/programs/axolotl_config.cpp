@@ -294,7 +294,7 @@ const PrefixReasons& axolotl_prefixes() {
 }
 
 /// axolotl's own defaults, for keys that the file leaves open or empty.
-void add_defaults(const Json& tree, ForeignConfig& config) {
+void add_axolotl_defaults(const Json& tree, ForeignConfig& config) {
   const auto is_open = [&](const char* key) { return !tree.contains(key) || tree[key].is_null(); };
   const bool chooses = !tree.contains("bf16");  // bf16 is "auto"
   if (!chooses) set_default(config, "training.precision", "\"fp32\"");
@@ -377,7 +377,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
     return why_absent(path, axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
-  add_defaults(tree, config);
+  add_axolotl_defaults(tree, config);
   config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size"), 0.0, 1e9)) *
                         std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps"), 1.0, 1e9));
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");

@@ -137,7 +137,7 @@ const PrefixReasons& deepspeed_prefixes() {
 }
 
 /// DeepSpeed's own defaults. A Trainer's are not known where the file says "auto".
-void add_defaults(const Json& tree, ForeignConfig& config) {
+void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   const auto has = [&](const char* pointer) { return tree.contains(Json::json_pointer(pointer)); };
   const auto is_auto = [&](const char* pointer) { return has(pointer) && tree[Json::json_pointer(pointer)] == "auto"; };
   if (!is_auto("/bf16/enabled") && !is_auto("/fp16/enabled")) set_default(config, "training.precision", "\"fp32\"");
@@ -167,7 +167,7 @@ ForeignConfig translate_deepspeed(const std::string& words, const std::string& s
   foreign::walk(tree, "", foreign::deepspeed_table(), config, [](const std::string& path) {
     return foreign::why_absent(path, foreign::deepspeed_prefixes(), {"DeepSpeed"});
   });
-  foreign::add_defaults(tree, config);
+  foreign::add_deepspeed_defaults(tree, config);
   foreign::finish(config);
   return config;
 }

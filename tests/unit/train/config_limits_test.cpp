@@ -86,6 +86,7 @@ TEST(ConfigLimits, EveryNumberIsTakenAsItIsOrRefusedByName) {
     if (key.full_name() == "training.epochs") continue;  // stands in place of steps, below
     if (key.section == "checkpoint") more = {"checkpoint.interval=1"};
     if (key.section == "activation_checkpoint") more = {"activation_checkpoint.mode=selective"};
+    if (key.section == "preference") more = {"data.train=a.jsonl", "data.tokenizer=t"};
     for (const char* value : values) {
       std::vector<std::string> overrides = more;
       overrides.push_back(key.full_name() + "=" + value);

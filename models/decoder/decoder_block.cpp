@@ -28,7 +28,9 @@ at::Tensor DecoderBlock::forward(const at::Tensor& x, const ForwardContext& cont
   return y.x;
 }
 
-TokenPart DecoderBlock::run(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const {
+TokenPart DecoderBlock::run(const DecoderHalf& half, const TokenPart& x, const ForwardContext& of_block) const {
+  ForwardContext context = of_block;
+  context.only_gradient = of_block.only_gradient && &half == halves_.back().get();
   if (context.recompute_attention && half.is_attention() && at::GradMode::is_enabled())
     return again_in_backward(half, x, context);
   const bool is_long = context.mlp_tokens > 0 && x.x.size(0) * x.x.size(1) > context.mlp_tokens;
@@ -37,7 +39,11 @@ TokenPart DecoderBlock::run(const DecoderHalf& half, const TokenPart& x, const F
 
 TokenPart DecoderBlock::again_in_backward(const DecoderHalf& half, const TokenPart& x,
                                           const ForwardContext& context) const {
-  const auto body = [&half, context](const at::Tensor& in) { return half.forward(TokenPart{in}, context).x; };
+  const auto body = [&half, context](const at::Tensor& in) {
+    ForwardContext own = context;
+    own.only_gradient = at::GradMode::is_enabled();
+    return half.forward(TokenPart{in}, own).x;
+  };
   return {recompute(body, x.x, trained_by(half))};
 }
 
@@ -46,10 +52,10 @@ TokenPart DecoderBlock::by_tiles(const DecoderHalf& half, const TokenPart& x, co
   const auto body = [&half, context, length = x.x.size(1)](const at::Tensor& tile, std::int64_t first) {
     ForwardContext own = context;
     own.tile = {first, length};
+    own.only_gradient = at::GradMode::is_enabled();
     return half.forward(TokenPart{tile}, own).x;
   };
-  const bool is_last = &half == halves_.back().get();
-  return {by_token_tiles(body, x.x, {context.mlp_tokens, context.only_gradient && is_last}, trained_by(half))};
+  return {by_token_tiles(body, x.x, {context.mlp_tokens, context.only_gradient}, trained_by(half))};
 }
 
 std::vector<at::Tensor> DecoderBlock::trained_by(const DecoderHalf& half) const {

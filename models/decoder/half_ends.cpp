@@ -44,7 +44,8 @@ TokenPart HalfOutput::add_activated(const WidthPart& y, const ActivationKind& ho
   return add_product(LinearInput::activated(y.x, how), x, context);
 }
 
-TokenPart HalfOutput::add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const {
+TokenPart HalfOutput::add_product(LinearInput input, const TokenPart& x, const ForwardContext& context) const {
+  input.unread = context.only_gradient && !norm_.exists();  // a norm's gradient depends on the product
   if (!norm_.exists() && scale_ == 1 && !dropout_.drops(context)) return {product_.apply(input, x.x, context)};
   TokenPart added{product_.apply(input, {}, context)};
   if (norm_.exists()) added = norm_.apply(unit_.parameters(), added);

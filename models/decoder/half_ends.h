@@ -49,7 +49,7 @@ class HalfOutput {
   void list(std::vector<int>& indices) const;
 
  private:
-  TokenPart add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const;
+  TokenPart add_product(LinearInput input, const TokenPart& x, const ForwardContext& context) const;
 
   const Unit& unit_;
   Projection product_;

@@ -109,6 +109,21 @@ at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const
   return {};
 }
 
+/// The rows of the result for the left factor z.
+at::Tensor result(const LinearInput& input, const at::Tensor& z, const at::Tensor& weight,
+                  const std::vector<LowRank>& adapters, const std::optional<at::Tensor>& residual,
+                  const std::optional<at::Tensor>& bias) {
+  const bool scatters = input.flow == TokenFlow::scatters;
+  const bool joined = adapters.empty() && !scatters;  // the product adds bias and residual itself
+  const at::Tensor added = residual ? as_rows(*residual) : at::Tensor(), none;
+  at::Tensor y = matrix_product(z, weight.t(), joined ? added : none, joined && bias ? *bias : none);
+  for (const LowRank& adapter : adapters) add_low_rank(adapter, z, weight, y);
+  if (scatters) y = input.tokens.sum(y);
+  if (bias && !joined) y.add_(*bias);
+  if (residual && !joined) y.add_(added);
+  return y;
+}
+
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -118,17 +133,13 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     LinearInput input = terms.input;
     input.x = as_rows(x);
     const std::vector<LowRank>& adapters = terms.adapters;
-    at::Tensor rstd;
-    const at::Tensor z = left_factor(input, rstd);
-    const bool scatters = input.flow == TokenFlow::scatters, needs_z = weight.requires_grad() || !adapters.empty();
-    const bool joined = adapters.empty() && !scatters;  // the product adds bias and residual itself
-    const at::Tensor added = residual ? as_rows(*residual) : at::Tensor(), none;
-    at::Tensor y = matrix_product(z, weight.t(), joined ? added : none, joined && bias ? *bias : none);
-    for (const LowRank& adapter : adapters) add_low_rank(adapter, z, weight, y);
-    if (scatters) y = input.tokens.sum(y);
-    if (bias && !joined) y.add_(*bias);
-    if (residual && !joined) y.add_(added);
+    at::Tensor rstd, z;
+    const bool needs_z = weight.requires_grad() || !adapters.empty();
     const bool keep = input.keep && needs_z && (input.kind != Kind::plain || input.flow == TokenFlow::gathers);
+    if (!input.unread || keep || input.kind == Kind::rms_norm) z = left_factor(input, rstd);
+    const std::vector<std::int64_t> shape = result_shape(input, x, weight.size(0));
+    const at::Tensor y =
+        input.unread ? at::empty(shape, x.options()) : result(input, z, weight, adapters, residual, bias);
     variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd, keep ? z : at::Tensor()};
     saved.insert(saved.end(), adapter_tensors.begin(), adapter_tensors.end());
     context->save_for_backward(std::move(saved));
@@ -136,7 +147,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["bias"] = bias.has_value();
     // not a view, because attention writes to it
-    variable_list results{at::_unsafe_view(y, result_shape(input, x, weight.size(0)))};
+    variable_list results{at::_unsafe_view(y, shape)};
     if (terms.beside) results.push_back(x.detach());
     return results;
   }

@@ -39,6 +39,7 @@ struct LinearInput {
   double eps = 0;
   ActivationKind activation = {};  // for activated
   bool keep = false;               // keep the left factor for the backward pass if it will be needed
+  bool unread = false;             // only gradients are wanted: the result has its shape, but no values
   TokenFlow flow = TokenFlow::local;
   TokenSplit tokens = {};  // used if the flow is not local
 };

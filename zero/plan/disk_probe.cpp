@@ -59,7 +59,10 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
       }
     };
     guarded([&] {
-      tier = DiskTier::create({.directory = own, .rank = rank});
+      DiskTierOptions options;
+      options.directory = own;
+      options.rank = rank;
+      tier = DiskTier::create(options);
       store = tier->make_store("probe", probe_elements, probe_states);
     });
     // The first visit makes the file system find blocks, which a run does once.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "models/families/families.h"
+#include "models/families/family.h"
 #include "models/ops/head_rows.h"
 
 namespace zero {
@@ -13,6 +15,21 @@ struct Matrix {
   std::int64_t out = 0, in = 0;
   bool trained = true;
   std::vector<const Adapter*> adapters;
+};
+
+/// Seconds of a block's products in forward. Backward that runs them again leaves out a half's last product, since no
+/// gradient depends on its result, unless a norm follows.
+struct RepeatedProducts {
+  double all = 0, attention = 0;                // of the block, and of its attention half
+  double attention_result = 0, mlp_result = 0;  // the last product of each half
+
+  void add(std::size_t index, double seconds) {  // in the order of the block's matrices
+    all += seconds;
+    mlp_result = seconds;
+    if (index > 1) return;
+    attention += seconds;  // queries, keys and values; attention's output
+    attention_result = seconds;
+  }
 };
 
 Matrix matrix_of(const Parameter& parameter) {
@@ -108,11 +125,11 @@ class Worker {
     const ModelConfig& c = model_.config;
     const std::int64_t inner = c.intermediate_size / tensor();
     const std::vector<Matrix> matrices = matrices_of(unit);
-    double attention_products = 0;
+    RepeatedProducts again;
     for (const Matrix& matrix : matrices) {
       const double forward = product(tokens_, matrix, ProductPass::forward);
       work.forward.products += forward;
-      if (&matrix - matrices.data() < 2) attention_products += forward;  // queries, keys and values; attention's output
+      again.add(std::size_t(&matrix - matrices.data()), forward);
       work.backward.products += product(tokens_, matrix, ProductPass::input_gradient);
       if (matrix.trained) work.backward.products += product(tokens_, matrix, ProductPass::weight_gradient);
       for (const Adapter* adapter : matrix.adapters) add_adapter(unit, matrix, *adapter, work);
@@ -131,20 +148,22 @@ class Worker {
       work.forward.other += decode;
       work.backward.other += decode;
     }
-    add_recomputation(layer, attention_products, norm, work);
+    if (!family_of(c.model_type).names.after_mlp.empty()) again.attention_result = again.mlp_result = 0;
+    add_recomputation(layer, again, norm, work);
     if (checkpoint().mlp_tokens > 0 && checkpoint().mode != "full")
-      work.backward.products += work.forward.products - attention_products;
+      work.backward.products += again.all - again.attention - again.mlp_result;
   }
 
-  /// The part of forward that backward runs again. It includes the last product, whose result backward does not read.
-  void add_recomputation(std::int64_t layer, double attention_products, double norm, UnitWork& work) const {
+  /// Adds the part of forward that backward runs again.
+  void add_recomputation(std::int64_t layer, const RepeatedProducts& products, double norm, UnitWork& work) const {
     const std::string& mode = checkpoint().mode;
     KernelSeconds again;
     if (mode == "full" || (mode == "selective" && layer % checkpoint().every == 0)) {
       again = work.forward;
+      again.products -= products.mlp_result;
     } else if (mode == "attention") {
       again = attention(layer, false);
-      again.products += attention_products;
+      again.products += products.attention - products.attention_result;
       again.other += norm;
     }
     work.backward += again;

@@ -16,7 +16,7 @@ constexpr std::int64_t points = 40, record = points + 1, classes = 10;
 struct Signals : data::datasets::Dataset<Signals> {
   explicit Signals(const std::string& path) {
     const auto numbers = std::int64_t(std::filesystem::file_size(path) / sizeof(float));
-    records = from_file(path, /*shared=*/false, numbers, kFloat).view({-1, record});
+    records = torch::from_file(path, /*shared=*/false, numbers, kFloat).view({-1, record});
   }
   data::Example<> get(std::size_t index) override {
     const Tensor row = records[std::int64_t(index)];
@@ -31,8 +31,8 @@ nn::Sequential make_net() {
   const auto layer = [](std::int64_t from, std::int64_t to, std::int64_t width) {
     return nn::Conv1d(nn::Conv1dOptions(from, to, width).stride(2).padding(1));
   };
-  return {layer(1, 25, 5),  nn::ReLU(), layer(25, 25, 3), nn::ReLU(),
-          layer(25, 25, 3), nn::ReLU(), nn::Flatten(),    nn::Linear(25 * 5, classes)};
+  return nn::Sequential(layer(1, 25, 5), nn::ReLU(), layer(25, 25, 3), nn::ReLU(), layer(25, 25, 3), nn::ReLU(),
+                        nn::Flatten(), nn::Linear(25 * 5, classes));
 }
 
 }  // namespace

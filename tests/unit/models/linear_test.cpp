@@ -2,7 +2,12 @@
 #include "models/nn/linear.h"
 
 #include <ATen/OpMathType.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
 
 #include "models/gradient_place.h"
 #include "tests/unit/models/small_model.h"
@@ -95,6 +100,54 @@ TEST(Linear, KeptValuesEqualRecomputedOnes) {
         for (std::size_t g = 0; g < kept.size(); ++g) EXPECT_TRUE(kept[g].equal(again[g])) << i << " " << g;
       }
     }
+}
+
+/// The matrix products of LibTorch that a call makes on this thread.
+int products_of(const std::function<void()>& call) {
+  static thread_local int count;
+  count = 0;
+  const at::CallbackHandle handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+        count += std::string(function.name()).find("mm") != std::string::npos;
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  call();
+  at::removeCallback(handle);
+  return count;
+}
+
+// The residual, the bias and an adapter have gradients too.
+TEST(Linear, AnUnreadResultHasTheSameGradientsWithoutAProduct) {
+  const Operands o(at::kDouble);
+  const at::Tensor half = random({6, 4}, 5, at::kDouble).set_requires_grad(true),
+                   dy = random({2, 5, 6}, 6, at::kDouble),
+                   residual = random({2, 5, 6}, 7, at::kDouble).set_requires_grad(true),
+                   bias = random({6}, 8, at::kDouble).set_requires_grad(true);
+  for (const bool adapted : {false, true})
+    for (const bool keep : {false, true})
+      for (const auto& [input, weight] :
+           {std::pair(LinearInput::swiglu(o.x), half), std::pair(LinearInput::plain(o.x), o.weight)}) {
+        std::vector<LowRank> adapters;
+        if (adapted)
+          adapters.push_back({random({3, weight.size(1)}, 9, at::kDouble).set_requires_grad(true),
+                              random({6, 3}, 10, at::kDouble).set_requires_grad(true),
+                              {}});
+        std::vector<at::Tensor> leaves{o.x, weight, residual, bias};
+        for (const LowRank& adapter : adapters) leaves.insert(leaves.end(), {adapter.a, adapter.b});
+        const auto run = [&, input = input, weight = weight](bool unread) {
+          LinearInput own = input;
+          own.keep = keep;
+          own.unread = unread;
+          return linear(own, weight, residual, adapters, bias);
+        };
+        const at::Tensor read = run(false);
+        at::Tensor unread;
+        EXPECT_EQ(products_of([&] { unread = run(true); }), 0);
+        EXPECT_GT(products_of([&] { run(false); }), 0);
+        EXPECT_EQ(unread.sizes(), read.sizes());
+        const auto right = grad({read}, leaves, {dy}), mine = grad({unread}, leaves, {dy});
+        for (std::size_t i = 0; i < leaves.size(); ++i) EXPECT_TRUE(mine[i].equal(right[i])) << adapted << keep << i;
+      }
 }
 
 /// Everything that a product with adapters, bias and residual has gradients for; the weight is the second.

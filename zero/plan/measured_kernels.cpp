@@ -32,8 +32,6 @@ constexpr std::int64_t most_rows = 2048, most_width = 8192, most_row_width = 327
 constexpr double time_of_a_number = 0.08;      // seconds of calls behind one number
 constexpr std::int64_t cold_bytes = 64 << 20;  // weights of a step do not stay in the caches
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 /// Seconds on a clock. A call on one thread is timed by its thread's processor time, which other programs on the
 /// machine do not prolong.
 double now_of(const RankThreads& here) {

@@ -145,6 +145,18 @@ class Step {
     time_.bytes_in_node += pass.bytes_in_node * times;
     time_.bytes_between += pass.bytes_between * times;
     time_.bytes_disk += pass.bytes_disk * times;
+    for (int i = begin; i < end; ++i)
+      time_.compute.other +=
+          collect(units_[std::size_t(i)], false) + (times - 1) * collect(units_[std::size_t(i)], true);
+  }
+
+  /// Seconds in which the gradients of a micro-batch move from the leaves to the flat vector, or are added to it. On
+  /// GPUs products write them there, unless each micro-batch is packed and summed over ranks.
+  double collect(const UnitWork& unit, bool adds) {
+    const double gradient = double(c10::elementSize(precision_.gradient));
+    const double added = adds ? 2 * gradient : 0;  // what earlier micro-batches left is read and written
+    if (stage() >= 2) return machine_.kernels->stream(unit.trained * (2 * element_ + added / shard_group().size));
+    return machine_.gpu ? 0 : machine_.kernels->stream(unit.trained * (element_ + (adds ? added : gradient)));
   }
 
   void add_micro_batches() {

@@ -78,7 +78,6 @@ class Worker {
     else
       add_block(unit, index - 1, work);
     // Gradients are packed into the group's vector: read and written once.
-    work.backward.other += kernels_.stream(2 * element() * work.trained);
     return work;
   }
 

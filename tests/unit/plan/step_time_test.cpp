@@ -13,34 +13,39 @@
 namespace zero {
 namespace {
 
-/// A product of one FLOP takes a nanosecond and nothing else takes time, so that a step counts FLOPs.
+/// A product of one FLOP takes a nanosecond, and moving a byte takes `byte` seconds. Nothing else takes time.
 class CountingKernels final : public Kernels {
  public:
+  explicit CountingKernels(double byte) : byte_(byte) {}
   double product(const ProductShape& shape, ProductPass) override { return 1e-9 * shape.flops(); }
   double attention(const AttentionWork&, bool) override { return 0; }
   double rows(RowKernel, std::int64_t, std::int64_t, at::ScalarType) override { return 0; }
-  double stream(double) override { return 0; }
+  double stream(double bytes) override { return bytes * byte_; }
   std::vector<std::string> sources() const override { return {}; }
+
+ private:
+  double byte_;
 };
 
-PlanMachine two_ranks() {
+PlanMachine two_ranks(double byte) {
   PlanMachine machine;
   machine.ranks_per_node = 2;
-  machine.kernels = std::make_unique<CountingKernels>();
+  machine.kernels = std::make_unique<CountingKernels>(byte);
   machine.links.ranks_per_node = 2;
   machine.links.in_node.fill({0, 1e-9});
-  machine.disk_read.value = machine.disk_write.value = machine.disk_update.value = machine.host_memory.value = machine.host_link.value = 1e9;
+  machine.disk_read.value = machine.disk_write.value = machine.disk_update.value = machine.host_memory.value =
+      machine.host_link.value = 1e9;
   return machine;
 }
 
-StepTime step_of(const std::vector<std::string>& settings) {
+StepTime step_of(const std::vector<std::string>& settings, double byte = 0) {
   std::vector<std::string> all{"training.global_batch_size=8"};
   all.insert(all.end(), settings.begin(), settings.end());
   const Config config = parse_config(
       "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\ntie_word_embeddings = false\n[data]\ntrain = [\"a.bin\"]\n"
       "[training]\nsteps = 10\nseq_len = 64\n",
       "run.toml", all);
-  PlanMachine machine = two_ranks();
+  PlanMachine machine = two_ranks(byte);
   const BatchArithmetic batch = BatchArithmetic::of(config, machine.ranks());
   const RunModel run = make_run_model(config, model_config_of(config), false, {batch.mesh.tensor, 0});
   const std::vector<UnitWork> units =
@@ -83,6 +88,17 @@ TEST(StepTime, APipelineWaits) {
   EXPECT_GT(one.bubble, 1.5 * four.bubble);
   EXPECT_GT(four.bubble, 0);
   EXPECT_LT(four.bytes_in_node, step_of({"zero.stage=1"}).bytes_in_node / 10);
+}
+
+TEST(StepTime, GradientsOfMicroBatchesAreCollected) {
+  const auto moved = [](const char* stage, const char* rows) { return step_of({stage, rows}, 1).compute.other; };
+  // Each micro-batch zeroes the embedding's gradient, in bf16.
+  const double zeroed = 3 * 2 * 32000.0 * 288;
+  const char *one = "training.local_batch_size=4", *four = "training.local_batch_size=1";
+  // One micro-batch is copied in bf16. Of four, the first is copied to fp32, and the others are added.
+  EXPECT_NEAR(moved("zero.stage=1", four) - moved("zero.stage=1", one), (6 + 3 * 10 - 4) * elements + zeroed, 1e4);
+  // Each is copied in bf16, and half of it is added to the part of this rank.
+  EXPECT_NEAR(moved("zero.stage=2", four) - moved("zero.stage=2", one), (4 * 4 + 3 * 4 - 4) * elements + zeroed, 1e4);
 }
 
 TEST(StepTime, StatesOnDiskAreReadAndWritten) {

@@ -77,7 +77,6 @@ class Worker {
       add_head(unit, work);
     else
       add_block(unit, index - 1, work);
-    // Gradients are packed into the group's vector: read and written once.
     return work;
   }
 

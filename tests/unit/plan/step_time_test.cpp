@@ -95,7 +95,7 @@ TEST(StepTime, GradientsOfMicroBatchesAreCollected) {
   // Each micro-batch zeroes the embedding's gradient, in bf16.
   const double zeroed = 3 * 2 * 32000.0 * 288;
   const char *one = "training.local_batch_size=4", *four = "training.local_batch_size=1";
-  // One micro-batch is copied in bf16. Of four, the first is copied to fp32, and the others are added.
+  // One micro-batch is copied in bf16. The first of four is copied to fp32, and the others are added.
   EXPECT_NEAR(moved("zero.stage=1", four) - moved("zero.stage=1", one), (6 + 3 * 10 - 4) * elements + zeroed, 1e4);
   // Each is copied in bf16, and half of it is added to the part of this rank.
   EXPECT_NEAR(moved("zero.stage=2", four) - moved("zero.stage=2", one), (4 * 4 + 3 * 4 - 4) * elements + zeroed, 1e4);

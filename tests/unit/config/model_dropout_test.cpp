@@ -10,9 +10,10 @@
 namespace zero {
 namespace {
 
-ModelConfig model_of(const std::string& section, const std::string& more = "") {
-  return model_config_of(parse_config("[job]\noutput_dir='out'\n[model]\n" + section +
-                                          "\n[data]\ntrain=['a.bin']\n[training]\nsteps=1\nseq_len=8\n" + more,
+ModelConfig model_of(const std::string& section, const std::string& preference = "") {
+  const std::string data = preference.empty() ? "a.bin" : "a.jsonl";
+  return model_config_of(parse_config("[job]\noutput_dir='out'\n[model]\n" + section + "\n[data]\ntrain=['" + data +
+                                          "']\n[training]\nsteps=1\nseq_len=8\n" + preference,
                                       "config.toml"));
 }
 

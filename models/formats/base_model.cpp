@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "models/families/families.h"
@@ -52,7 +53,10 @@ ModelConfig config_of_model(const std::string& path) {
 }
 
 ModelConfig architecture_of(const std::string& preset) {
-  return preset.ends_with(".json") ? read_model_config(preset) : preset_config(preset);
+  if (!preset.ends_with(".json")) return preset_config(preset);
+  if (!is_file(preset))
+    throw InputError(preset + ": is no file here; a preset is a name, or the path of a config.json");
+  return read_model_config(preset);
 }
 
 bool holds_weights(const std::string& path) { return is_gguf_model(path) || HfDirectory::holds_weights(path); }

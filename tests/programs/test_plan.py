@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -141,6 +142,26 @@ def check_config_without_a_terminal(place):
     assert "sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 examples/slurm.sbatch gpu.toml" in said, said
 
 
+def check_a_preset_of_a_file(place):
+    shutil.copy(place.path("model", "config.json"), place.path("shape.json"))
+    place.run("zero_config", "--model", "shape.json", "--data", "tokens.bin", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--steps", "2",
+              "--seq-len", "16", "--output-dir", "out", "--out", "shape.toml")
+    with open(place.path("shape.toml")) as file:
+        assert 'preset = "shape.json"' in file.read()
+    assert len(place.train("shape.toml", 2)) == 2
+
+
+def check_the_base_is_quantized_last(place):
+    """Quantizing changes the result, so it comes after every layout that does not, and at once where it is asked for."""
+    words = ["--set", "model.path=model", "--set", "lora.r=2", "--ranks-per-node", "2", "--no-measure", "--best", "100"]
+    for own in ("none", "nf4"):
+        with open(place.path("lora.toml"), "w") as file:
+            file.write(f'[job]\noutput_dir = "out"\n[data]\ntrain = ["tokens.bin"]\n[training]\nsteps = 2\nseq_len = 32\nglobal_batch_size = 4\n[lora]\nquantization = "{own}"\n')
+        layouts = [layout["layout"] for layout in place.plan("lora.toml", *words)["layouts"]]
+        keeps = [layout.endswith("nf4 base") if own == "nf4" else "base" not in layout for layout in layouts]
+        assert keeps[0] and keeps == sorted(keeps, reverse=True) and not all(keeps), layouts
+
+
 def check_translations(place):
     with open(place.path("ds.json"), "w") as file:
         json.dump({"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": True}, "optimizer": {"type": "AdamW", "params": {"lr": 3e-4}}, "odd": 1}, file)
@@ -153,6 +174,10 @@ def check_translations(place):
         text = file.read()
     assert "\nstage = 2\n" in text and "lr = 3e-04" in text and "global_batch_size = 8" in text, text
     assert len(place.train("ds.toml", 2)) == 2
+    # A file of DeepSpeed asks for no adapters.
+    place.run("zero_config", "--from", "ds.json", "--model", "model", *words, "--steps", "2", "--seq-len", "32", "--out", "model.toml")
+    with open(place.path("model.toml")) as file:
+        assert "[lora]" not in file.read()
     # Flags go before the file.
     said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--out", "own.toml").stdout
     assert "training.global_batch_size: the command line gives another" in said, said

@@ -225,7 +225,8 @@ std::string preset_docs() {
   }
   return text +
          ". Or the path of a config.json of any supported family, whose model begins with random weights. Preset or "
-         "path, not both. A preset accepts every field of config.json as a key of this section.";
+         "path, not both. A preset accepts every field of config.json as a key of this section, except for dropout, which has the "
+         "keys below.";
 }
 
 std::vector<ConfigKey> keys_before_optimizer() {

@@ -249,6 +249,22 @@ class LayoutSearch::Walk {
   std::vector<Candidate> found_;
 };
 
+bool LayoutSearch::changes_base(const LayoutSettings& settings) const {
+  return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) {
+    return setting.first->full_name() == "lora.quantization" &&
+           toml_text(setting.second) != toml_text(config_.lora->quantization);
+  });
+}
+
+template <class Layout>
+void LayoutSearch::sort_by_rank(std::vector<Layout>& layouts) const {
+  const auto rank_of = [&](const Layout& layout) {
+    return std::pair(changes_base(layout.settings), speed_of(layout.time));
+  };
+  std::stable_sort(layouts.begin(), layouts.end(),
+                   [&](const Layout& a, const Layout& b) { return rank_of(a) < rank_of(b); });
+}
+
 std::vector<LayoutSearch::Candidate> LayoutSearch::candidates(const SearchOptions& options) {
   if (options.only_given) {
     const Config config = config_with({});
@@ -256,8 +272,7 @@ std::vector<LayoutSearch::Candidate> LayoutSearch::candidates(const SearchOption
     return {{{}, time_of(config, batch, assumes_kept(config))}};
   }
   std::vector<Candidate> found = Walk(*this, choices_of(config_, model_, machine_, options.any_batch)).all();
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Candidate& a, const Candidate& b) { return speed_of(a.time) < speed_of(b.time); });
+  sort_by_rank(found);
   return found;
 }
 
@@ -320,8 +335,7 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
     families.insert(family);
     result.best.push_back({std::move(candidate.settings), config, batch, candidate.time, std::move(memory)});
   }
-  std::stable_sort(result.best.begin(), result.best.end(),
-                   [](const PlannedLayout& a, const PlannedLayout& b) { return speed_of(a.time) < speed_of(b.time); });
+  sort_by_rank(result.best);
   if (result.best.empty() && result.too_large == 0) refuse_all();
   return result;
 }

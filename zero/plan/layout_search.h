@@ -82,6 +82,11 @@ class LayoutSearch {
   bool may_fit(const Config& config, const BatchArithmetic& batch);
   MemoryEstimate memory_of(const Config& config, const BatchArithmetic& batch);
   std::vector<Candidate> candidates(const SearchOptions& options);
+  /// True if the base is quantized otherwise than in the configuration. That changes the result.
+  bool changes_base(const LayoutSettings& settings) const;
+  /// The fastest comes first, but layouts that change the base follow all others.
+  template <class Layout>
+  void sort_by_rank(std::vector<Layout>& layouts) const;
   [[noreturn]] void refuse_all() const;
 
   const Config& config_;

@@ -109,6 +109,7 @@ class Worker {
     work.batch = setting_.batch.local_batch_size * setting_.config.row_tokens() / work.length;
     work.heads = std::max<std::int64_t>(1, (c.num_attention_heads + sharing - 1) / sharing);
     work.kv_heads = std::max<std::int64_t>(1, (c.num_key_value_heads + sharing - 1) / sharing);
+    while (work.heads % work.kv_heads != 0) --work.kv_heads;  // a rank may hold parts of groups
     work.head_dim = c.head_dim;
     work.window = c.layer(layer).window;
     work.type = setting_.compute;

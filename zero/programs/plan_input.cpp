@@ -48,7 +48,7 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
 
 bool is_preset(const std::string& name) {
   const std::vector<std::string>& names = preset_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::find(names.begin(), names.end(), name) != names.end() || (name.ends_with(".json") && is_file(name));
 }
 
 Config config_of(const PlanInput& input, const MachineRequest& machine) {

@@ -144,7 +144,7 @@ ForeignConfig take_foreign(Arguments& arguments) {
             << " keys are taken\n";
   for (const std::string& setting : foreign.overrides) std::cout << "  " << setting << '\n';
   print_dropped(foreign);
-  if (run.method.empty() && foreign.tool == "axolotl") run.method = foreign.lora ? "lora" : "full";
+  if (run.method.empty()) run.method = foreign.lora ? "lora" : "full";
   run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
   return foreign;
 }

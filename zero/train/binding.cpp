@@ -55,7 +55,11 @@ const std::vector<BindingRule>& rules() {
       {Activity::products, [](F, C c) { return c.training.precision == "fp32"; },
        [](F, C) { return std::string("training.precision = \"bf16\" is faster where the processor multiplies bf16"); }},
       {Activity::products, always,
-       [](F, C) { return std::string("little else is left to gain: more cores or ranks make steps shorter"); }},
+       [](F f, C) {
+         const bool alone = f.of(Activity::products) > 0.8 * f.step();
+         return std::string(alone ? "little else is left to gain: more cores or ranks make steps shorter"
+                                  : "more cores or ranks make steps shorter; larger micro-batches use products better");
+       }},
       {Activity::attention, always,
        [](F, C) { return std::string("it grows with training.seq_len, so shorter rows take less"); }},
       {Activity::kernels, [](F f, C) { return f.micro_batches == 1; },

@@ -8,6 +8,7 @@
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 #include "zero/plan/commented_config.h"
+#include "zero/plan/measured_kernels.h"
 #include "zero/plan/sheet_kernels.h"
 
 namespace zero {
@@ -61,6 +62,24 @@ constexpr double elements = matrices + 32000.0 * 288 + 13 * 288;
 TEST(StepTime, ProductsAreSixFlopsForEachElementAndToken) {
   const double tokens = 4 * 64;  // of each rank
   EXPECT_NEAR(step_of({"zero.stage=1"}).compute.products, 6e-9 * matrices * tokens, 1e-9);
+}
+
+// 9 heads of 3 key-value heads on two context ranks: 5 and 2, and 2 does not divide 5.
+TEST(StepTime, HeadsThatRanksShareUnevenlyAreTimed) {
+  const std::vector<std::string> heads{"model.num_attention_heads=9", "model.num_key_value_heads=3",
+                                       "parallel.context=2"};
+  Timings timings("");
+  MeasuredKernels kernels({1, 1}, timings);
+  const Config config = parse_config(
+      "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-15m\"\nnum_hidden_layers = 1\n[data]\ntrain = [\"a.bin\"]\n"
+      "[training]\nsteps = 10\nseq_len = 64\n",
+      "run.toml", heads);
+  const BatchArithmetic batch = BatchArithmetic::of(config, 2);
+  const RunModel run = make_run_model(config, model_config_of(config), false, {1, 0});
+  double attention = 0;
+  for (const UnitWork& unit : work_of_units(run.own, {config, batch, at::kFloat}, kernels))
+    attention += unit.forward.attention;
+  EXPECT_GT(attention, 0);
 }
 
 TEST(StepTime, RecomputationRunsBlocksAgain) {

@@ -262,6 +262,14 @@ def check_names_the_method_alone(place):
     assert "[preference] beta" in said and "[preference] loss_type" in said, said
 
 
+def check_another_dropout_is_the_same_reference(place):
+    place.write({"method": "dpo"}, **{"training.steps": 2, "checkpoint.interval": 2})
+    place.run()
+    place.write({"method": "dpo"}, **{"training.steps": 6, "model.residual_dropout": 0.1})
+    assert "has changed since" not in place.run(words=("--resume", "--accept-change", "model.residual_dropout"))
+    assert place.metrics()[-1]["step"] == 6
+
+
 PAIR = {"prompt": "In the beginning", "chosen": " was the word", "rejected": " was nothing"}
 
 
@@ -325,7 +333,9 @@ def check_evaluates_as_the_run_validates(place):
             found = evaluate(place, model, "texts.jsonl", "--seq-len", "512", "--precision", "fp32")[0][0]
             expect_validation(found, last)
         assert found["preference"] == method and ("rewards/accuracies" in found), found
-        if method != "orpo":
+        if method == "orpo":
+            evaluate(place, "out/model", "texts.jsonl", "--reference", "model", code=2)
+        else:
             for name in ("logps/chosen", "logps/rejected", "logps/accuracies"):
                 assert abs(found["reference"][name] - before[name]) < 1e-4, (found, before)
         assert [found] == evaluate(place, "out/model", "texts.jsonl", "--seq-len", "512", "--precision", "fp32", ranks=3)[0]

@@ -61,6 +61,8 @@ def check_csv(place):
     assert place.convert("b.tsv", "--drop", "id", code=2)[1].count("is not JSON") == 1, "a tab in a JSON text is written as \\t"
     place.write("b.tsv", rb'messages	id' + b"\n" + rb'"[{""role"": ""user"", ""content"": ""a\tb""}]"	7')
     assert place.convert("b.tsv", "--drop", "id")[0] == [{"messages": [{"role": "user", "content": "a\tb"}]}]
+    place.write("d.csv", b'messages\n' + b'"[{""role"": ""user"", ""content"": ""a""}]"\n' * 3)
+    assert place.convert("d.csv")[1].count("column messages") == 1, "each column is told once"
     place.write("c.csv", b"q;a\n1;2\n")
     assert "has one column, 'q;a'; --delimiter" in place.convert("c.csv")[1]
     assert place.convert("c.csv", "--delimiter", ";")[0] == [{"q": "1", "a": "2"}]

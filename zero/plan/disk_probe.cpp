@@ -5,6 +5,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -17,7 +18,8 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t probe_elements = 16 << 20;  // 192 MiB of states: several times the tier's buffers
+constexpr std::int64_t most_elements = 16 << 20;  // 192 MiB of states: several times a tier's buffers
+constexpr std::int64_t node_elements = 64 << 20;  // of all ranks: 768 MiB
 const std::vector<StateSpec> probe_states{{"master"}, {"exp_avg"}, {"exp_avg_sq"}};
 
 /// The seconds of a visit that all ranks make at once: those of the slowest.
@@ -42,6 +44,7 @@ class SharedVisit {
 }  // namespace
 
 DiskRates measure_disk(const std::string& folder, int ranks) {
+  const std::int64_t elements = std::min(most_elements, node_elements / ranks);
   std::string own = folder + "/zero-plan-XXXXXX";
   if (!mkdtemp(own.data())) return {};
   std::atomic<double> first = 0, write = 0, update = 0, read = 0;
@@ -53,7 +56,7 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
     const auto guarded = [&](const auto& act) {
       try {
         act();
-      } catch (const Error&) {
+      } catch (const std::exception&) {
         failed = true;
         store.reset();
       }
@@ -63,7 +66,7 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
       options.directory = own;
       options.rank = rank;
       tier = DiskTier::create(options);
-      store = tier->make_store("probe", probe_elements, probe_states);
+      store = tier->make_store("probe", elements, probe_states);
     });
     // The first visit makes the file system find blocks, which a run does once.
     for (const auto& [access, slowest] :
@@ -78,7 +81,7 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
   std::error_code ignored;
   std::filesystem::remove_all(own, ignored);
   if (failed) return {};
-  const double bytes = double(state_bytes(probe_states, probe_elements));
+  const double bytes = double(state_bytes(probe_states, elements));
   return {bytes / read, bytes / write, bytes / update};
 }
 

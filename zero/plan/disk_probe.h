@@ -11,8 +11,8 @@ struct DiskRates {
   double update = 0;  // read and written back: each byte counts once
 };
 
-/// Measures in a folder of its own below `folder`, in about a second. All rates are 0 if it cannot be written to, or
-/// has too little room.
+/// Measures in a folder of its own below `folder`, with at most 768 MiB of files, in about a second. All rates are 0 if
+/// it cannot be written to, or has too little room.
 DiskRates measure_disk(const std::string& folder, int ranks);
 
 }  // namespace zero

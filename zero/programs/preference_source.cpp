@@ -45,7 +45,7 @@ PreferenceSource preference_source_of(const ModelPlace& named, const ModelPlace&
   }
   if (options.beta) source.settings.beta = *options.beta;
   if (!options.reference.empty()) {
-    if (options.method == "orpo")
+    if (source.settings.method == "orpo")
       throw InputError("--reference is for dpo and kto, and orpo compares with none: leave it out");
     source.reference = resolve({.model = options.reference});
   } else if (run) {

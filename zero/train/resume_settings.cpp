@@ -187,7 +187,8 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
 std::string start_mark(const Config& config, const ModelConfig& model, const Settings& settings, const CoreSet& cores) {
   std::string marks;
   for (const auto& [key, value] : settings)
-    if (key.starts_with("model.") || key == "lora.quantization") marks += text(key, " ", value, "\n");
+    if ((key.starts_with("model.") && !is_of_dropout(key)) || key == "lora.quantization")
+      marks += text(key, " ", value, "\n");
   if (config.model.path && !config.lora) marks += file_mark(*config.model.path, cores);
   if (!config.model.path) marks += text("seed ", config.training.seed);
   if (const auto start = start_of(config, make_model(model))) marks += file_mark(start->file().path(), cores);

@@ -187,7 +187,6 @@ double MeasuredKernels::attention(const AttentionWork& work, bool backward) {
   timed.length = std::min(work.length, most_length);
   timed.heads = std::min<std::int64_t>(work.heads, 4 * std::max<std::int64_t>(1, work.heads / work.kv_heads));
   timed.kv_heads = std::max<std::int64_t>(1, timed.heads * work.kv_heads / work.heads);
-  while (timed.heads % timed.kv_heads != 0) --timed.kv_heads;
   const auto seconds_of = [&](bool both) {
     const std::string name = text("attention ", name_of(work.type), " ", timed.length, " ", timed.heads, "/",
                                   timed.kv_heads, "x", timed.head_dim, " window ", timed.window, both ? " both" : "");

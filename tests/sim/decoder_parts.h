@@ -13,6 +13,19 @@ struct Parts {
 };
 inline std::ostream& operator<<(std::ostream& out, const Parts& parts) { return out << parts.name; }
 
+/// Three steps over ragged rows, whose gradients are kept.
+inline RunOptions ragged_run(const Parts& parts, std::int64_t global_batch) {
+  RunOptions run;
+  run.config = parts.config;
+  run.ragged = true;
+  run.steps = 3;
+  run.global_batch = global_batch;
+  run.seq_len = 5;
+  run.optimizer.eps = 1e-5;  // a bias of keys alone changes nothing: its gradient is nothing but rounding
+  run.keep_gradients = true;
+  return run;
+}
+
 inline ModelConfig with_biases(ModelConfig config) {
   config.qkv_bias = config.output_bias = config.mlp_bias = true;
   return config;

@@ -11,15 +11,8 @@ namespace zero::testing {
 namespace dropout_test {
 
 RunOptions run_of(const Parts& parts) {
-  RunOptions run;
-  run.config = parts.config;
+  RunOptions run = ragged_run(parts, 12);
   run.config.dropout = {0.2, 0.3, 0.25};
-  run.ragged = true;
-  run.steps = 3;
-  run.global_batch = 12;
-  run.seq_len = 5;
-  run.optimizer.eps = 1e-5;  // a bias of keys alone changes nothing: its gradient is nothing but rounding
-  run.keep_gradients = true;
   return run;
 }
 

@@ -37,17 +37,7 @@ RunOptions with_layout(RunOptions run, const Layout& layout) {
 
 Parts llama_like() { return {"llama_like", small_config(false)}; }
 
-RunOptions reference_of(const Parts& parts) {
-  RunOptions run;
-  run.config = parts.config;
-  run.ragged = true;
-  run.steps = 3;
-  run.global_batch = 12;
-  run.seq_len = 5;
-  run.optimizer.eps = 1e-5;  // a bias of keys alone changes nothing: its gradient is nothing but rounding
-  run.keep_gradients = true;
-  return run;
-}
+RunOptions reference_of(const Parts& parts) { return ragged_run(parts, 12); }
 
 void add_adapters(RunOptions& run, bool dora) {
   run.lora.emplace();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "models/decoder/decoder.h"
 #include "models/families/families.h"
 #include "models/initial_weights.h"
 #include "models/model.h"

@@ -1,5 +1,6 @@
 #include "models/model_config.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -104,6 +105,14 @@ ModelConfig preset_config(const std::string& name) {
   if (name == "tinyllama-1.1b") return shape(2048, 22, 32, 4, 5632);
   throw InputError(text("model.preset \"", name, "\" is unknown; known are ", joined(preset_names()),
                         "; the path of a config.json is a preset, too"));
+}
+
+bool takes_trunks(const ModelConfig& config, std::int64_t seq_len) {
+  const bool windows_cover = std::all_of(config.layers.begin(), config.layers.end(), [&](const LayerAttention& layer) {
+    return layer.window <= 0 || layer.window >= 2 * seq_len;
+  });
+  return windows_cover && !is_beyond_old_context(config.rope_scaling, seq_len) &&
+         !is_beyond_old_context(config.local_rope_scaling, seq_len);
 }
 
 void validate(const ModelConfig& config, const std::string& path) {

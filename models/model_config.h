@@ -82,6 +82,10 @@ struct ModelConfig {
   }
 };
 
+/// True if sequences of up to `seq_len` tokens give the same results when two of them, in one row, share a trunk
+/// (models/unit.h). Windows must cover such a row. Scaling that depends on a sequence's length must not set in.
+bool takes_trunks(const ModelConfig& config, std::int64_t seq_len);
+
 /// "llama-tiny", "llama-15m", "llama-110m", "tinyllama-1.1b". Throws InputError that lists the presets.
 ModelConfig preset_config(const std::string& name);
 const std::vector<std::string>& preset_names();

@@ -37,8 +37,9 @@ struct Batch {
   at::Tensor ids;        // [B, T] int64
   at::Tensor targets;    // [B, T] int64; ignored_target if nothing is trained. Undefined if only logits are wanted.
   at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
-  at::Tensor documents;  // [B, T] int32 document number inside the row, below T, -1 for padding; attention stays
-                         // inside a document. Undefined: each row is one document, and ends at its highest position.
+  at::Tensor documents;  // [B, T] int32 document number inside the row, below T; -1 for padding; trunk_of(d) for a
+                         // trunk. Attention stays inside a document and its trunk. Undefined: each row is one
+                         // document, and ends at its highest position.
   // The documents in the forms that GPU attention needs, made once for all layers (models/nn/device_batch.h). Undefined
   // on a CPU.
   at::Tensor spans = {};  // [spans + 1] int32: each document's first token among all B T tokens, and then B T
@@ -51,6 +52,12 @@ struct Batch {
   std::map<std::string, at::Tensor> named = {};  // fp32: [B, k], or [B, T] for values of tokens
 };
 inline constexpr std::int64_t ignored_target = -100;
+
+/// The number in Batch::documents of a trunk: tokens with which both document d and document d + 1 begin. A row holds
+/// them once, before the documents, whose positions go on from the trunk's. Attention windows count a row's tokens, so
+/// a row with a trunk must not be longer than a window.
+constexpr std::int32_t trunk_of(std::int32_t d) { return -2 - d; }
+constexpr bool is_trunk(std::int32_t number) { return number < -1; }
 
 /// Some of a rank's tokens, if a computation runs on tiles of tokens.
 struct TokenTile {

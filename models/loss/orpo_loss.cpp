@@ -24,7 +24,7 @@ class OrpoLoss final : public PairLoss {
 
  private:
   at::Tensor belongs(const Batch& batch, std::int64_t s) const override {
-    if (s == 2) return PairLoss::belongs(batch, 0);
+    if (s == 2) return (batch.documents == 0) | (batch.documents < -1);  // with the trunk
     return PairLoss::belongs(batch, s) & (named_tensor(batch, answers_name) != 0);
   }
 

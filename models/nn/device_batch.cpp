@@ -17,7 +17,7 @@ struct Spans {
   std::int64_t longest = 0;
 };
 
-/// Returns nothing if a document continues after another one.
+/// Returns nothing if a document continues after another one, or has a trunk.
 std::optional<Spans> spans_of(const at::Tensor& documents) {
   const at::Tensor numbers = documents.contiguous();
   const std::int64_t B = numbers.size(0), T = numbers.size(1);
@@ -27,6 +27,7 @@ std::optional<Spans> spans_of(const at::Tensor& documents) {
     std::set<std::int32_t> seen;
     for (std::int64_t t = 0; t < T; ++t) {
       const std::int32_t here = document[row * T + t];
+      if (is_trunk(here)) return std::nullopt;
       if (t > 0 && here == document[row * T + t - 1]) continue;
       if (!seen.insert(here).second && here >= 0) return std::nullopt;
       spans.begins.push_back(static_cast<std::int32_t>(row * T + t));

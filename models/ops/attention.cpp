@@ -109,8 +109,9 @@ at::Tensor document_mask(const at::Tensor& documents) {
   const at::Tensor document = documents.unsqueeze(2), theirs = documents.unsqueeze(1);
   const at::Tensor all = at::arange(T, documents.options().dtype(at::kLong));
   const at::Tensor distance = all.unsqueeze(1) - all.unsqueeze(0);
-  const at::Tensor same = (document == theirs) & (document >= 0) & (distance >= 0);
-  return (same | (distance == 0)).unsqueeze(1);
+  const at::Tensor same = (document == theirs) & (document != -1);
+  const at::Tensor trunk = (theirs < -1) & ((document == -2 - theirs) | (document == -1 - theirs));
+  return (((same | trunk) & (distance >= 0)) | (distance == 0)).unsqueeze(1);
 }
 
 at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device) {
@@ -148,7 +149,7 @@ at::Tensor meta::attention(const at::Tensor& qkv, const AttentionShape& shape, c
                            const Batch& batch, const HeadDropout& dropout) {
   if (batch.meta.device != at::kCUDA) return cpu::attention(qkv, shape, table, batch, dropout);
   if (dropout.share > 0) return composed::attention(qkv, shape, table, batch, dropout);
-  return device_attention_on_meta(qkv, shape, batch.documents.defined());
+  return device_attention_on_meta(qkv, shape, batch.documents.defined(), batch.bias.defined());
 }
 
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,

@@ -1,7 +1,7 @@
 #pragma once
 // Causal attention with grouped keys and values (Ainslie et al. 2023), softmax in fp32 (fp64 for fp64). A token attends
-// to itself and to earlier tokens of its own document. With a window (Beltagy et al. 2020) it attends only to the
-// nearest of these tokens. Padding attends only to itself.
+// to itself and to earlier tokens of its own document and of its document's trunk. With a window (Beltagy et al. 2020)
+// it attends only to the nearest of these tokens. Padding attends only to itself.
 #include <ATen/core/Tensor.h>
 
 #include "models/ops/dropout.h"

@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/activity_clock.h"
 #include "models/ops/backends.h"
@@ -17,41 +19,88 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// For each token, the first token of its document, [B, T] int32. None if a document's tokens are not contiguous.
-std::optional<at::Tensor> first_of_document(const at::Tensor& documents) {
-  const at::Tensor numbers = documents.contiguous();
-  const at::Tensor first = at::empty_like(numbers);
-  if (numbers.is_meta()) return first;
-  const std::int64_t B = numbers.size(0), T = numbers.size(1);
-  for (std::int64_t b = 0; b < B; ++b) {
-    const std::int32_t* document = numbers.const_data_ptr<std::int32_t>() + b * T;
-    std::int32_t* mine = first.data_ptr<std::int32_t>() + b * T;
-    std::vector<std::int32_t> seen;
-    for (std::int64_t t = 0; t < T; ++t) {
-      const bool same = t > 0 && document[t] == document[t - 1] && document[t] >= 0;
-      mine[t] = same ? mine[t - 1] : static_cast<std::int32_t>(t);
-      if (same || document[t] < 0) continue;
-      if (std::find(seen.begin(), seen.end(), document[t]) != seen.end()) return std::nullopt;
-      seen.push_back(document[t]);
-    }
+/// Which tokens each token of a row attends to, as kernels read it: those from `first` to itself, without its gap.
+struct SeenTokens {
+  at::Tensor all;  // [3, B, T] int32: the first tokens, the gaps' begins and their ends; [1, B, T] without gaps
+
+  const std::int32_t* first() const { return at_plane(0); }
+  const std::int32_t* gaps() const { return all.defined() && all.size(0) == 3 ? at_plane(1) : nullptr; }
+
+ private:
+  const std::int32_t* at_plane(std::int64_t plane) const {
+    if (!all.defined() || all.is_meta()) return nullptr;
+    return all.const_data_ptr<std::int32_t>() + plane * all.size(1) * all.size(2);
   }
-  return first;
+};
+
+/// A run of tokens with one number in a row.
+struct Run {
+  std::int32_t number = 0;
+  std::int32_t begin = 0, end = 0;
+};
+
+const Run* trunk_of_document(const std::vector<Run>& runs, std::int32_t document) {
+  for (const Run& run : runs)
+    if (is_trunk(run.number) && (run.number == trunk_of(document) || run.number == trunk_of(document - 1))) return &run;
+  return nullptr;
 }
 
-/// For each token, the first token it attends to, [B, T] int32; undefined: the row's first. None if the kernels do not
-/// support these documents.
-std::optional<at::Tensor> first_visible(const at::Tensor& qkv, const AttentionShape& shape, const Batch& batch) {
-  at::Tensor first;
+/// Fills one row of first tokens, gap begins and gap ends. Returns false if a document continues after another one, or
+/// if first tokens do not ascend.
+bool fill_row(const std::int32_t* document, std::int64_t T, std::int32_t* first, std::int32_t* begin,
+              std::int32_t* end) {
+  std::vector<Run> runs;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const std::int32_t here = document[t];
+    if (t > 0 && here == document[t - 1] && here != -1) {
+      first[t] = first[t - 1], begin[t] = begin[t - 1], end[t] = end[t - 1];
+      ++runs.back().end;
+      continue;
+    }
+    const auto is_same = [&](const Run& run) { return run.number == here; };
+    if (here != -1 && std::any_of(runs.begin(), runs.end(), is_same)) return false;
+    const auto place = static_cast<std::int32_t>(t);
+    const Run* const trunk = here >= 0 ? trunk_of_document(runs, here) : nullptr;
+    first[t] = trunk ? trunk->begin : place, begin[t] = trunk ? trunk->end : 0, end[t] = trunk ? place : 0;
+    if (t > 0 && first[t] < first[t - 1]) return false;
+    runs.push_back({here, place, place + 1});
+  }
+  return true;
+}
+
+/// None if the kernels do not support these documents.
+std::optional<SeenTokens> seen_in_documents(const at::Tensor& documents) {
+  const at::Tensor numbers = documents.contiguous();
+  const std::int64_t B = numbers.size(0), T = numbers.size(1);
+  if (numbers.is_meta()) return SeenTokens{at::empty({1, B, T}, numbers.options())};
+  const SeenTokens seen{at::empty({3, B, T}, numbers.options())};
+  bool gaps = false;
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::int32_t* const document = numbers.const_data_ptr<std::int32_t>() + b * T;
+    std::int32_t* const mine = seen.all.data_ptr<std::int32_t>() + b * T;
+    if (!fill_row(document, T, mine, mine + B * T, mine + 2 * B * T)) return std::nullopt;
+    gaps = gaps || std::any_of(document, document + T, is_trunk);
+  }
+  if (!gaps) return SeenTokens{seen.all.narrow(0, 0, 1).clone()};
+  return seen;
+}
+
+/// None if the kernels do not support these documents. Undefined if every token sees its row from the beginning.
+std::optional<SeenTokens> seen_tokens(const at::Tensor& qkv, const AttentionShape& shape, const Batch& batch) {
+  SeenTokens seen;
   if (batch.documents.defined()) {
-    const std::optional<at::Tensor> found = first_of_document(batch.documents);
+    const std::optional<SeenTokens> found = seen_in_documents(batch.documents);
     if (!found) return std::nullopt;
-    first = *found;
+    seen = *found;
   }
   const std::int64_t B = qkv.size(0), T = qkv.size(1);
-  if (shape.window <= 0 || shape.window >= T) return first;
+  if (shape.window <= 0 || shape.window >= T) return seen;
   const at::Tensor nearest =
-      at::arange(T, qkv.options().dtype(at::kInt)).sub_(shape.window - 1).clamp_min_(0).expand({B, T});
-  return first.defined() ? at::maximum(first, nearest) : nearest.contiguous();
+      at::arange(T, qkv.options().dtype(at::kInt)).sub_(shape.window - 1).clamp_min_(0).expand({1, B, T});
+  if (!seen.all.defined()) return SeenTokens{nearest.contiguous()};
+  const at::Tensor first = seen.all.narrow(0, 0, 1);
+  first.copy_(at::maximum(first, nearest));
+  return seen;
 }
 
 /// Rotates q and k of every token in place.
@@ -90,27 +139,27 @@ void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& p
   });
 }
 
-/// The tokens' positions; either may be undefined.
+/// The tokens' positions, and what they see; either may be undefined.
 struct Places {
   at::Tensor positions;  // [B, T] int64
-  at::Tensor first;      // [B, T] int32
+  SeenTokens seen;
 };
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape,
                             const Rotary::Table& table, const Places& places, const HeadDropout& dropout) {
-    const at::Tensor &positions = places.positions, &first = places.first;
+    const at::Tensor& positions = places.positions;
     const std::int64_t B = qkv.size(0), T = qkv.size(1);
     const at::Tensor out = at::empty({B, T, shape.heads * shape.head_dim}, qkv.options());
     const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
-      for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse, dropout),
+      for_every_head<E>(qkv, problem<E>(qkv, shape, places.seen, out, lse, dropout),
                         kernels::attention_kernels<E>()->forward);
     });
     torch::autograd::impl::bump_version(qkv);  // invalidates copies saved for backward
-    context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
+    context->save_for_backward({qkv, out, lse, positions, places.seen.all, table.cos, table.sin});
     context->saved_data["heads"] = shape.heads;
     context->saved_data["kv_heads"] = shape.kv_heads;
     context->saved_data["head_dim"] = shape.head_dim;
@@ -135,7 +184,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                               static_cast<std::uint64_t>(context->saved_data["seed"].toInt()),
                               context->saved_data["first_sample"].toInt(), context->saved_data["first_head"].toInt()};
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
-      auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2], dropout);
+      auto whole = problem<E>(qkv, shape, SeenTokens{saved[4]}, saved[1], saved[2], dropout);
       whole.dout = read_of<E>(dout);
       whole.dqkv = data_of<E>(dqkv);
       for_every_head<E>(qkv, whole, kernels::attention_kernels<E>()->backward);
@@ -147,16 +196,18 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  private:
   template <class E>
   static kernels::AttentionProblem<E> problem(const at::Tensor& qkv, const AttentionShape& shape,
-                                              const at::Tensor& first, const at::Tensor& out, const at::Tensor& lse,
+                                              const SeenTokens& seen, const at::Tensor& out, const at::Tensor& lse,
                                               const HeadDropout& dropout) {
     const float scale =
         shape.scale > 0 ? static_cast<float>(shape.scale) : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
     return {read_of<E>(qkv),
-            first.defined() && !first.is_meta() ? first.const_data_ptr<std::int32_t>() : nullptr,
+            seen.first(),
+            seen.gaps(),
             data_of<E>(out),
             data_of<float>(lse),
             nullptr,
             nullptr,
+            qkv.size(0),
             qkv.size(1),
             shape.heads,
             shape.kv_heads,
@@ -178,10 +229,10 @@ bool kernels_take(const at::Tensor& qkv, const AttentionShape& shape) {
 at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                             const Batch& batch, const HeadDropout& dropout) {
   if (!kernels_take(qkv, shape)) return {};
-  const std::optional<at::Tensor> first = first_visible(qkv, shape, batch);
-  if (!first) return {};
+  const std::optional<SeenTokens> seen = seen_tokens(qkv, shape, batch);
+  if (!seen) return {};
   return AttentionFunction::apply(
-      qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *first},
+      qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *seen},
       dropout);
 }
 

@@ -15,15 +15,16 @@ using torch::autograd::variable_list;
 constexpr std::int64_t span_rounding = 128;  // document tokens, in the sums of a GPU's backward pass
 
 struct DeviceAttentionOnMeta : torch::autograd::Function<DeviceAttentionOnMeta> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape, bool packed) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape, bool packed,
+                            bool biased) {
     const std::int64_t B = qkv.size(0), T = qkv.size(1), width = shape.heads * shape.head_dim;
     const bool wide = qkv.scalar_type() == at::kFloat;
     at::Tensor repeated;
-    if (wide && shape.kv_heads < shape.heads) repeated = at::empty({2, B, T, width}, qkv.options());
+    if ((wide || biased) && shape.kv_heads < shape.heads) repeated = at::empty({2, B, T, width}, qkv.options());
     const at::Tensor out = at::empty({B, T, width}, qkv.options());
     if (wide && shape.window > 0 && shape.window < T) at::empty({packed ? B : 1, 1, T, T}, qkv.options());  // a mask
     context->save_for_backward({qkv, repeated, out, at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat))});
-    const std::int64_t padding = packed ? (B * T + span_rounding - 1) / span_rounding * span_rounding : 0;
+    const std::int64_t padding = packed && !biased ? (B * T + span_rounding - 1) / span_rounding * span_rounding : 0;
     context->saved_data["sums"] = wide ? 0 : (B * T + padding) * width;
     return out;
   }
@@ -33,7 +34,7 @@ struct DeviceAttentionOnMeta : torch::autograd::Function<DeviceAttentionOnMeta> 
     const at::Tensor parts = at::empty_like(saved[0]), dqkv = at::empty_like(saved[0]),
                      sums = at::empty({context->saved_data["sums"].toInt()}, dqkv.options().dtype(at::kFloat)),
                      drepeated = saved[1].defined() ? at::empty_like(saved[1]) : at::Tensor();
-    return {dqkv, {}, {}};
+    return {dqkv, {}, {}, {}};
   }
 };
 
@@ -98,8 +99,8 @@ at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Te
   return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, !bias, bias));
 }
 
-at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed) {
-  return DeviceAttentionOnMeta::apply(qkv, shape, packed);
+at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed, bool biased) {
+  return DeviceAttentionOnMeta::apply(qkv, shape, packed, biased);
 }
 
 }  // namespace zero

@@ -13,10 +13,11 @@ namespace zero {
 at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask);
 
 /// Allocates what attention() allocates on a GPU, forward and backward, for qkv on the meta device. LibTorch's kernels
-/// save queries, keys, values, the result and one number per token and head. The fp32 kernel expands keys and values to
-/// all query heads. The bf16 and fp16 kernels sum the queries' gradient in fp32. The three gradients are packed into
-/// one tensor. `packed` says that rows hold several documents. Their sums are then rounded up to whole blocks of tokens
-/// (one block per document is assumed).
-at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed);
+/// save queries, keys, values, the result and one number per token and head. The fp32 kernel, and any kernel with a
+/// bias, expands keys and values to all query heads. The bf16 and fp16 kernels sum the queries' gradient in fp32. The
+/// three gradients are packed into one tensor. `packed` says that rows hold several documents. Without a bias, their
+/// sums are rounded up to whole blocks of tokens (one block per document is assumed). `biased` says that the batch has
+/// a bias.
+at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed, bool biased);
 
 }  // namespace zero

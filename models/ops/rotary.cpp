@@ -116,7 +116,7 @@ at::Tensor Rotary::rows(const at::Tensor& x, const at::Tensor& positions, const 
   if (mine.numel() == 0) return mine;
   at::Tensor last;  // position in the token's document
   if (documents.defined()) {
-    const at::Tensor number = documents.to(at::kLong) + 1;  // padding has -1
+    const at::Tensor number = documents.to(at::kLong).clamp_min(-1) + 1;  // padding has -1, and a trunk less
     last = at::zeros({B, T + 1}, numbers).scatter_reduce(1, number, mine, "amax").gather(1, number);
   } else {
     last = mine.amax({1}, /*keepdim=*/true);

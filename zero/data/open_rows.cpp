@@ -96,8 +96,8 @@ Sources sources_of(std::vector<File> files, const DataOptions& options, const Ma
 }
 
 std::shared_ptr<const RowSource> rows_of(std::vector<CachedTokens> files, const ConversationRowsOptions& kept,
-                                         PairTargets targets) {
-  if (kept.use == ExampleUse::pair) return std::make_shared<PairRows>(std::move(files), kept, targets);
+                                         PairForm pairs) {
+  if (kept.use == ExampleUse::pair) return std::make_shared<PairRows>(std::move(files), kept, pairs);
   if (kept.use == ExampleUse::judged) return std::make_shared<JudgedRows>(std::move(files), kept);
   return std::make_shared<ConversationRows>(std::move(files), kept);
 }
@@ -117,9 +117,8 @@ Sources open_conversations(const DataOptions& options, Communicator& comm) {
     files.push_back(open_token_cache(recipe, options.cache_folder, options.cores, comm));
   Sources sources;
   all_or_none(comm, [&] {
-    sources = sources_of(std::move(files), options, [&](std::vector<CachedTokens> some) {
-      return rows_of(std::move(some), kept, options.targets);
-    });
+    sources = sources_of(std::move(files), options,
+                         [&](std::vector<CachedTokens> some) { return rows_of(std::move(some), kept, options.pairs); });
   });
   return sources;
 }

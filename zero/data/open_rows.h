@@ -34,7 +34,7 @@ struct DataOptions {
   Overlong overlong = Overlong::truncate;
   bool packing = false;
   ExampleUse use = ExampleUse::single;
-  PairTargets targets = PairTargets::answers;  // of pairs
+  PairForm pairs;
 };
 
 /// Opens the files, tokenises them if needed, and checks every id once. Returns one source, or one for each file if

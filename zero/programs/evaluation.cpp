@@ -118,7 +118,7 @@ class Data {
   std::shared_ptr<const RowSource> open(const std::string& file, ExampleUse use, PairTargets targets,
                                         Communicator& communicator) {
     options_.files = {file};
-    options_.use = use, options_.targets = targets;
+    options_.use = use, options_.pairs.targets = targets;
     return open_rows(options_, communicator);
   }
 
@@ -132,6 +132,7 @@ class Data {
                             source.config.max_position_embeddings, " tokens"));
     options_.tail = PartialWindow::keep;
     options_.vocab_size = source.config.vocab_size;
+    options_.pairs.shares_prompts = takes_trunks(source.config, options_.seq_len);
     options_.cache_folder = cache;
     options_.cores = job.node_cores();
     EncoderOptions& conversations = options_.conversations;

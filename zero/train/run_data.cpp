@@ -57,7 +57,8 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   options.packing = config.data.packing;
   if (config.preference) {
     options.use = config.preference->takes_pairs() ? ExampleUse::pair : ExampleUse::judged;
-    if (config.preference->method == "orpo") options.targets = PairTargets::chosen_prompts;
+    if (config.preference->method == "orpo") options.pairs.targets = PairTargets::chosen_prompts;
+    options.pairs.shares_prompts = takes_trunks(model, options.seq_len);
   }
   return options;
 }

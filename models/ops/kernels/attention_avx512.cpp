@@ -67,6 +67,9 @@ struct View {
     return {p.drops, p.drops.first_sample + row, p.drops.first_head + head};
   }
   std::int32_t first(std::int64_t t) const { return p.first ? p.first[row * p.length + t] : 0; }
+  std::int32_t gap(std::int64_t end, std::int64_t t) const {
+    return p.gaps ? p.gaps[(end * p.rows + row) * p.length + t] : 0;
+  }
   RowsOf<T> rows_qkv(std::int64_t at) const {
     return {p.qkv + at, width_qkv(), p.length, padded(p.length), p.head_dim};
   }
@@ -88,31 +91,59 @@ HWY_INLINE __m512 power_of_2(__m512 x) {
 
 constexpr float log2_e = 1.44269504088896341f, ln_2 = 0.693147180559945309f;
 
-/// Which of 16 queries see a key.
-struct Sight {
-  __m512i query, first;
+/// The keys that each query sees: those from `first` to the query itself, except from `gap_begin` up to `gap_end`.
+struct SeenKeys {
+  std::int32_t *first, *gap_begin, *gap_end;  // [padded]
 
-  Sight(std::int64_t begin, const std::int32_t* first_of_block)
-      : query(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                               _mm512_set1_epi32(static_cast<int>(begin)))),
-        first(_mm512_loadu_si512(first_of_block)) {}
-  __mmask16 of(std::int64_t key) const {
-    const __m512i number = _mm512_set1_epi32(static_cast<int>(key));
-    return _mm512_cmple_epi32_mask(number, query) & _mm512_cmple_epi32_mask(first, number);
+  SeenKeys(Parts& parts, std::int64_t rows)
+      : first(parts.take<std::int32_t>(rows)),
+        gap_begin(parts.take<std::int32_t>(rows)),
+        gap_end(parts.take<std::int32_t>(rows)) {}
+
+  /// Padding sees only itself.
+  template <class T>
+  void copy(const View<T>& view) const {
+    const std::int64_t last = view.p.length - 1;
+    for (std::int64_t t = 0; t < padded(view.p.length); ++t) {
+      first[t] = t <= last ? view.first(t) : static_cast<std::int32_t>(t);
+      gap_begin[t] = view.gap(0, t <= last ? t : last);
+      gap_end[t] = view.gap(1, t <= last ? t : last);
+    }
+  }
+
+  /// Whether all queries of a block see all keys of another.
+  bool all(std::int64_t q_begin, std::int64_t k_begin) const {
+    bool seen = k_begin < q_begin && first[q_begin + block - 1] <= k_begin;
+    for (std::int64_t q = q_begin; q < q_begin + block; ++q)
+      seen &= (gap_end[q] <= k_begin) | (gap_begin[q] >= k_begin + block);
+    return seen;
+  }
+  /// Whether the gaps of all queries of a block hide all keys of another.
+  bool none(std::int64_t q_begin, std::int64_t k_begin) const {
+    bool hidden = true;
+    for (std::int64_t q = q_begin; q < q_begin + block; ++q)
+      hidden &= (gap_begin[q] <= k_begin) & (gap_end[q] >= k_begin + block);
+    return hidden;
   }
 };
 
-/// The first token that each token attends to, [padded]; padding sees only itself.
-template <class T>
-void copy_first(const View<T>& view, std::int32_t* first) {
-  for (std::int64_t t = 0; t < padded(view.p.length); ++t)
-    first[t] = t < view.p.length ? view.first(t) : static_cast<std::int32_t>(t);
-}
+/// Which of 16 queries see a key.
+struct Sight {
+  __m512i query, first, gap_begin, gap_end;
 
-/// Whether all queries of a block see all keys of another.
-HWY_INLINE bool all_seen(const std::int32_t* first, std::int64_t q_begin, std::int64_t k_begin) {
-  return k_begin < q_begin && first[q_begin + block - 1] <= k_begin;
-}
+  Sight(const SeenKeys& seen, std::int64_t begin)
+      : query(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                               _mm512_set1_epi32(static_cast<int>(begin)))),
+        first(_mm512_loadu_si512(seen.first + begin)),
+        gap_begin(_mm512_loadu_si512(seen.gap_begin + begin)),
+        gap_end(_mm512_loadu_si512(seen.gap_end + begin)) {}
+  __mmask16 of(std::int64_t key) const {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(key));
+    const __mmask16 hidden = _mm512_cmple_epi32_mask(gap_begin, number) & _mm512_cmpgt_epi32_mask(gap_end, number);
+    return _mm512_cmple_epi32_mask(number, query) & _mm512_cmple_epi32_mask(first, number) &
+           static_cast<__mmask16>(~hidden);
+  }
+};
 
 /// Writes column `t` of a block [rows, 64] of sums, times a factor, as one row of T.
 template <class T>
@@ -124,10 +155,10 @@ HWY_INLINE void write_column(const float* sums, std::int64_t t, std::int64_t row
 
 template <class T>
 struct ForwardParts {
-  explicit ForwardParts(void* workspace, std::int64_t length, std::int64_t head_dim) : parts(workspace) {
+  explicit ForwardParts(void* workspace, std::int64_t length, std::int64_t head_dim)
+      : parts(workspace), seen(parts, padded(length)) {
     const std::int64_t all = padded(length) * head_dim;
     for (T** part : {&k, &v_transposed}) *part = parts.template take<T>(all);
-    first = parts.take<std::int32_t>(padded(length));
     q_transposed = parts.take<T>(block * head_dim);
     p = parts.take<T>(block * block);
     scores = parts.take<float>(block * block);
@@ -135,8 +166,8 @@ struct ForwardParts {
     for (float** part : {&top, &total}) *part = parts.template take<float>(block);
   }
   Parts parts;
+  SeenKeys seen;
   T *k, *v_transposed;  // [padded, head_dim], [blocks, head_dim, 64]
-  std::int32_t* first;  // [padded]
   T *q_transposed, *p;  // [words of head_dim, 64], [words of 64 keys, 64 queries]
   float *scores, *out;  // [64 keys, 64 queries], [head_dim, 64 queries]
   float *top, *total;   // [64]: largest scaled score so far, times log2(e); sum of exponentials below it
@@ -152,8 +183,8 @@ HWY_INLINE void softmax_columns(const ForwardParts<T>& w, std::int64_t q_begin, 
   const auto score = [scores](std::int64_t r) { return _mm512_loadu_ps(scores + r * block); };
   __m512 most[4];
   for (int i = 0; i < 4; ++i) most[i] = _mm512_set1_ps(unseen);
-  if (!all_seen(w.first, q_begin, k_begin)) {
-    const Sight sight(q_begin + c, w.first + q_begin + c);
+  if (!w.seen.all(q_begin, k_begin)) {
+    const Sight sight(w.seen, q_begin + c);
     for (std::int64_t r = 0; r < block; ++r)
       _mm512_storeu_ps(scores + r * block, _mm512_mask_mov_ps(_mm512_set1_ps(unseen), sight.of(k_begin + r), score(r)));
   }
@@ -197,7 +228,8 @@ void forward_block(const View<T>& view, const ForwardParts<T>& w, std::int64_t h
   __builtin_memset(w.out, 0, static_cast<std::size_t>(block * D) * 4);
   for (std::int64_t r = 0; r < block; ++r) w.top[r] = lowest_top, w.total[r] = 0;
 
-  for (std::int64_t k_begin = w.first[q_begin] / block * block; k_begin <= q_begin; k_begin += block) {
+  for (std::int64_t k_begin = w.seen.first[q_begin] / block * block; k_begin <= q_begin; k_begin += block) {
+    if (w.seen.none(q_begin, k_begin)) continue;
     Products::template product<T, false>({w.k + k_begin * D, words_d}, {w.q_transposed, block}, {w.scores, block},
                                          {block, block, words_d});
     const auto softmax = p.drops.threshold ? softmax_columns<T, true> : softmax_columns<T, false>;
@@ -218,7 +250,7 @@ void forward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int64
   const ForwardParts<T> w(workspace, problem.length, problem.head_dim);
   pack_rows(view.rows_qkv(view.at_k()), w.k);
   pack_transposed(view.rows_qkv(view.at_v()), w.v_transposed);
-  copy_first(view, w.first);
+  w.seen.copy(view);
   for (std::int64_t g = 0; g < view.group(); ++g)
     for (std::int64_t q_begin = 0; q_begin < problem.length; q_begin += block)
       forward_block<Products>(view, w, kv_head * view.group() + g, q_begin);
@@ -226,17 +258,18 @@ void forward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int64
 
 template <class T>
 struct BackwardParts {
-  explicit BackwardParts(void* workspace, std::int64_t length, std::int64_t head_dim) : parts(workspace) {
+  explicit BackwardParts(void* workspace, std::int64_t length, std::int64_t head_dim)
+      : parts(workspace), seen(parts, padded(length)) {
     const std::int64_t rows = padded(length), all = rows * head_dim;
     for (T** part : {&k, &v, &k_transposed, &q, &q_transposed, &dout, &dout_transposed})
       *part = parts.template take<T>(all);
     for (float** part : {&dq_transposed, &dk, &dv}) *part = parts.template take<float>(all);
     for (float** part : {&lse, &delta}) *part = parts.template take<float>(rows);
-    first = parts.take<std::int32_t>(rows);
     for (T** part : {&p, &ds, &ds_interleaved}) *part = parts.template take<T>(block * block);
     for (float** part : {&scores, &dp}) *part = parts.template take<float>(block * block);
   }
   Parts parts;
+  SeenKeys seen;
   T *k, *v;                           // [padded, head_dim]
   T* k_transposed;                    // [blocks, head_dim, 64], a first factor
   T *q, *dout;                        // [words of padded, head_dim]
@@ -244,7 +277,6 @@ struct BackwardParts {
   float* dq_transposed;               // [blocks, head_dim, 64]
   float *dk, *dv;                     // [padded, head_dim]
   float *lse, *delta;                 // [padded]; lse times log2(e); delta is the sum of dout * out
-  std::int32_t* first;                // [padded]
   T *p, *ds, *ds_interleaved;         // [64 keys, 64 queries]; the last in words along the keys
   float *scores, *dp;                 // [64 keys, 64 queries]
 };
@@ -256,7 +288,7 @@ HWY_INLINE void gradient_columns(const BackwardParts<T>& w, std::int64_t q_begin
                                  float scale, const DroppedHead& dropped) {
   const __m512 lse = _mm512_loadu_ps(w.lse + q_begin + c), delta = _mm512_loadu_ps(w.delta + q_begin + c);
   const __m512 factor = _mm512_set1_ps(scale * log2_e), slope = _mm512_set1_ps(scale);
-  const Sight sight(q_begin + c, w.first + q_begin + c);
+  const Sight sight(w.seen, q_begin + c);
   std::optional<KeptKeys> kept;
   if constexpr (drops) kept.emplace(dropped, q_begin + c, k_begin);
   for (std::int64_t r = 0; r < block; r += 2) {
@@ -286,7 +318,7 @@ void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t
                                        {w.scores, block}, {block, block, words_d});
   Products::template product<T, false>({w.v + k_begin * D, words_d}, {w.dout_transposed + q_begin * D, block},
                                        {w.dp, block}, {block, block, words_d});
-  const bool seen = all_seen(w.first, q_begin, k_begin), drops = view.p.drops.threshold > 0;
+  const bool seen = w.seen.all(q_begin, k_begin), drops = view.p.drops.threshold > 0;
   const auto gradients = seen && drops ? gradient_columns<T, false, true>
                          : seen        ? gradient_columns<T, false, false>
                          : drops       ? gradient_columns<T, true, true>
@@ -338,13 +370,14 @@ void backward_by(const AttentionProblem<T>& problem, std::int64_t row, std::int6
   pack_rows(view.rows_qkv(view.at_v()), w.v);
   pack_transposed(view.rows_qkv(view.at_k()), w.k_transposed);
   for (float* sums : {w.dk, w.dv}) __builtin_memset(sums, 0, static_cast<std::size_t>(all * D) * 4);
-  copy_first(view, w.first);
+  w.seen.copy(view);
 
   for (std::int64_t head = kv_head * view.group(); head < (kv_head + 1) * view.group(); ++head) {
     begin_head(view, w, head);
     for (std::int64_t k_begin = 0; k_begin < length; k_begin += block)
-      for (std::int64_t q_begin = k_begin; q_begin < length && w.first[q_begin] < k_begin + block; q_begin += block)
-        backward_block<Products>(view, w, head, q_begin, k_begin);
+      for (std::int64_t q_begin = k_begin; q_begin < length && w.seen.first[q_begin] < k_begin + block;
+           q_begin += block)
+        if (!w.seen.none(q_begin, k_begin)) backward_block<Products>(view, w, head, q_begin, k_begin);
     write_dq(view, w, head);
   }
   for (std::int64_t t = 0; t < length; ++t)

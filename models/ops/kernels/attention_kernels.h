@@ -24,11 +24,13 @@ template <class T>
 struct AttentionProblem {
   const T* qkv;               // [B, length, (heads + 2 kv_heads) head_dim]
   const std::int32_t* first;  // [B, length]: the first token that each token attends to, ascending; null: 0
+  const std::int32_t* gaps;   // [2, B, length]: tokens from the first number up to the second are not attended to;
+                              // null: no gaps
   T* out;                     // [B, length, heads * head_dim]
   float* lse;                 // [B, heads, length]: log-sum-exp of the scaled scores
   const T* dout = nullptr;    // backward only
   T* dqkv = nullptr;
-  std::int64_t length, heads, kv_heads, head_dim;
+  std::int64_t rows, length, heads, kv_heads, head_dim;
   float scale;  // multiplies scores
   AttentionDrops drops = {};
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "comm/sim/sim_world.h"
 #include "models/loss/orpo_loss.h"
 #include "models/unit.h"
@@ -210,7 +211,7 @@ TEST(TrainedPair, LeavesOutEqualAnswers) {
 }
 
 std::shared_ptr<const RowSource> rows_of(const TemporaryFolder& folder, const std::string& lines, ExampleUse use,
-                                         PairTargets targets = PairTargets::answers) {
+                                         PairForm pairs = {}) {
   DataOptions data;
   data.files = {folder.write("p.jsonl", lines)};
   data.seq_len = 64;
@@ -219,7 +220,7 @@ std::shared_ptr<const RowSource> rows_of(const TemporaryFolder& folder, const st
   data.tokenizer = &tokenizer();
   data.conversations = {model, ""};
   data.use = use;
-  data.targets = targets;
+  data.pairs = pairs;
   std::shared_ptr<const RowSource> rows;
   SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
   return rows;
@@ -228,18 +229,18 @@ std::shared_ptr<const RowSource> rows_of(const TemporaryFolder& folder, const st
 struct Made {
   TemporaryFolder folder;
 
-  std::shared_ptr<const RowSource> rows(PairTargets targets, int count = 3) {
+  std::shared_ptr<const RowSource> rows(PairForm form, int count = 3) {
     std::string lines;
     for (int i = 0; i < count; ++i)
       lines += R"({"prompt": "Hello", "chosen": " World)" + std::string(std::size_t(i), '!') +
                R"(", "rejected": " no"})" + "\n";
-    return rows_of(folder, lines, ExampleUse::pair, targets);
+    return rows_of(folder, lines, ExampleUse::pair, form);
   }
 };
 
 TEST(PairRows, ARowIsAPair) {
   Made made;
-  const auto rows = made.rows(PairTargets::answers);
+  const auto rows = made.rows({});
   ASSERT_EQ(rows->size(), 3);
   for (std::int64_t i = 0; i < 3; ++i) {
     const Row row = rows->row(i);
@@ -262,7 +263,7 @@ TEST(PairRows, ARowIsAPair) {
 
 TEST(PairRows, MayTrainTheChosenPrompt) {
   Made made;
-  const auto answers = made.rows(PairTargets::answers), prompts = made.rows(PairTargets::chosen_prompts);
+  const auto answers = made.rows({}), prompts = made.rows({PairTargets::chosen_prompts});
   EXPECT_THAT(prompts->named_tensors(), ElementsAre(answers_name));
   for (std::int64_t i = 0; i < 3; ++i) {
     const Row plain = answers->row(i), row = prompts->row(i);
@@ -276,6 +277,45 @@ TEST(PairRows, MayTrainTheChosenPrompt) {
     }
     EXPECT_EQ(prompts->trained_tokens(i), trained);
     EXPECT_EQ(prompts->first_trained(i), first);
+  }
+}
+
+/// The ids and targets of a document after those of its trunk, as "id@position>target".
+std::vector<std::string> sequence_of(const Row& row, std::int32_t document) {
+  std::vector<std::string> tokens;
+  for (std::size_t t = 0; t < row.ids.size(); ++t)
+    if (row.documents[t] == document || is_trunk(row.documents[t]))
+      tokens.push_back(text(row.ids[t], "@", row.positions[t], ">", row.targets[t]));
+  return tokens;
+}
+
+TEST(PairRows, HoldACommonPromptOnce) {
+  TemporaryFolder folder;
+  const std::string lines = R"({"prompt": "Hello there World", "chosen": " no", "rejected": " World"}
+{"prompt": "Hello", "chosen": " no Hello", "rejected": " no World"}
+)";
+  for (const PairTargets targets : {PairTargets::answers, PairTargets::chosen_prompts}) {
+    const auto twice = rows_of(folder, lines, ExampleUse::pair, {targets, false});
+    const auto once = rows_of(folder, lines, ExampleUse::pair, {targets, true});
+    std::int64_t saved = 0;
+    for (std::int64_t i = 0; i < 2; ++i) {
+      const Row row = once->row(i), plain = twice->row(i);
+      EXPECT_EQ(std::ssize(row.ids), once->length(i));
+      EXPECT_EQ(once->trained_tokens(i), twice->trained_tokens(i));
+      EXPECT_EQ(once->first_trained(i), twice->first_trained(i));
+      EXPECT_EQ(sequence_of(row, 0), sequence_of(plain, 0));
+      const std::vector<std::string> rejected = sequence_of(row, 1), apart = sequence_of(plain, 1);
+      const auto trunk = std::size_t(std::ranges::count(row.documents, trunk_of(0)));
+      EXPECT_GT(trunk, 0u);
+      saved += std::int64_t(trunk);
+      // The trunk's targets are those of the chosen sequence.
+      EXPECT_EQ(std::vector(rejected.begin() + trunk, rejected.end()), std::vector(apart.begin() + trunk, apart.end()));
+      for (std::size_t t = 0; t < trunk; ++t)
+        EXPECT_TRUE(targets == PairTargets::chosen_prompts || row.targets[t] == ignored_target)
+            << "an answer's token belongs to its own document";
+    }
+    EXPECT_THAT(once->describe(), HasSubstr(text("common prompts save ", saved, " tokens")));
+    EXPECT_NE(hash_of(*once), hash_of(*twice));
   }
 }
 
@@ -329,7 +369,7 @@ TEST(JudgedRows, MismatchedOnesTakeTheAnswerBefore) {
 
 TEST(ReferenceRows, AddTheirValues) {
   Made made;
-  auto rows = std::make_shared<ReferenceRows>(made.rows(PairTargets::answers), 2);
+  auto rows = std::make_shared<ReferenceRows>(made.rows({}), 2);
   EXPECT_FALSE(rows->has_values(1));
   rows->set(std::vector<std::int64_t>{2, 0}, std::vector<float>{5, 6, 1, 2});
   EXPECT_TRUE(rows->has_values(2) && rows->has_values(0) && !rows->has_values(1));
@@ -342,8 +382,8 @@ TEST(ReferenceRows, AddTheirValues) {
   EXPECT_EQ(chosen.first_trained(0), rows->first_trained(2));
   const HeldOutRows held(rows, 1, HeldOutRows::Side::validation);
   EXPECT_EQ(held.first_trained(0), rows->first_trained(held.place(0)));
-  EXPECT_NE(hash_of(*rows), hash_of(*made.rows(PairTargets::answers, 2)));
-  EXPECT_EQ(hash_of(*rows), hash_of(*made.rows(PairTargets::answers)));
+  EXPECT_NE(hash_of(*rows), hash_of(*made.rows({}, 2)));
+  EXPECT_EQ(hash_of(*rows), hash_of(*made.rows({})));
 }
 
 }  // namespace preference_pair_test

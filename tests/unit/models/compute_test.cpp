@@ -228,6 +228,90 @@ TEST(Attention, TakesDocumentsThatComeBack) {
   EXPECT_LT(deviation(own, exact), 5e-6);
 }
 
+/// Sizes of the parts of a row: a trunk, its two documents, and padding.
+struct TrunkCase {
+  std::int64_t trunk, first, second, padding = 0;
+  std::int64_t length() const { return trunk + first + second + padding; }
+};
+
+Batch with_trunk(const TrunkCase& c) {
+  const std::int64_t behind = c.trunk + c.first;
+  Batch batch{{}, {}, at::arange(c.length(), at::kLong).view({1, -1}), at::full({1, c.length()}, -1, at::kInt)};
+  batch.documents.narrow(1, 0, c.trunk).fill_(trunk_of(0));
+  batch.documents.narrow(1, c.trunk, c.first).fill_(0);
+  batch.documents.narrow(1, behind, c.second).fill_(1);
+  batch.positions.narrow(1, behind, c.second + c.padding).sub_(c.first);
+  return batch;
+}
+
+AttentionResult attend_to(const at::Tensor& qkv, const at::Tensor& dout, const AttentionShape& shape,
+                          const Batch& batch) {
+  Rotary rotary(shape.head_dim, 10000, {});
+  const at::Tensor leaf = qkv.clone().set_requires_grad(true);
+  const at::Tensor out = attention(leaf.clone(), shape, rotary, batch);
+  return {out.detach(), torch::autograd::grad({out}, {leaf}, {dout})[0]};
+}
+
+/// Computes both documents in rows of their own, each behind its copy of the trunk. The first one's copy takes the
+/// trunk's gradient.
+AttentionResult attend_apart(const at::Tensor& qkv, const at::Tensor& dout, const AttentionShape& shape,
+                             const TrunkCase& c) {
+  const std::int64_t whole = c.trunk + c.first;
+  const auto second = [&](const at::Tensor& t) {
+    return at::cat({t.narrow(1, 0, c.trunk), t.narrow(1, whole, c.second)}, 1);
+  };
+  at::Tensor its_dout = second(dout).clone();
+  its_dout.narrow(1, 0, c.trunk).zero_();
+  const AttentionResult a = attend_to(qkv.narrow(1, 0, whole), dout.narrow(1, 0, whole), shape, {}),
+                        b = attend_to(second(qkv), its_dout, shape, {});
+  AttentionResult both{at::cat({a.out, b.out.narrow(1, c.trunk, c.second)}, 1),
+                       at::cat({a.dqkv, b.dqkv.narrow(1, c.trunk, c.second)}, 1)};
+  both.dqkv.narrow(1, 0, c.trunk).add_(b.dqkv.narrow(1, 0, c.trunk));
+  return both;
+}
+
+// Head sizes with and without a kernel; parts that end inside, at and beyond blocks of 64 tokens.
+TEST(Attention, BothDocumentsSeeTheirTrunkAndNotEachOther) {
+  const TrunkCase cases[] = {{1, 1, 1},    {5, 3, 4, 2},    {64, 64, 64},   {63, 2, 64, 1},
+                             {70, 1, 200}, {130, 65, 3, 7}, {10, 200, 130}, {200, 130, 70, 60}};
+  for (const AttentionShape& shape : {AttentionShape{4, 2, 64}, AttentionShape{2, 1, 8}, AttentionShape{3, 3, 48}})
+    for (const TrunkCase& c : cases) {
+      const auto qkv = random({1, c.length(), shape.qkv_width()}, 1),
+                 dout = random({1, c.length(), shape.heads * shape.head_dim}, 2);
+      const AttentionResult want = attend_apart(qkv, dout, shape, c);
+      for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16}) {
+        SCOPED_TRACE(::testing::Message() << type << ", " << shape.head_dim << " x " << c.length());
+        const AttentionResult found = attend_to(qkv.to(type), dout.to(type), shape, with_trunk(c));
+        const double limit = type == at::kDouble ? 1e-12 : type == at::kFloat ? 5e-6 : 3e-2;
+        const std::int64_t real = c.length() - c.padding;
+        EXPECT_LT(deviation(found.out.narrow(1, 0, real), want.out), limit);
+        EXPECT_LT(deviation(found.dqkv.narrow(1, 0, real), want.dqkv), limit);
+      }
+    }
+}
+
+// Trunks of two pairs in a row, and rows whose documents no kernel takes.
+TEST(Attention, ATrunkBelongsToTwoDocumentsOnly) {
+  const AttentionShape shape{2, 1, 16};
+  const at::Tensor sees = document_mask(at::tensor({trunk_of(0), 0, 1, trunk_of(2), 2, 3, -1}, at::kInt).view({1, 7}));
+  const bool want[7][7] = {
+      {1}, {1, 1}, {1, 0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1, 1}, {0, 0, 0, 1, 0, 1}, {0, 0, 0, 0, 0, 0, 1}};
+  for (int q = 0; q < 7; ++q)
+    for (int k = 0; k < 7; ++k) EXPECT_EQ(sees[0][0][q][k].item<bool>(), want[q][k]) << q << " sees " << k;
+  const std::vector<std::vector<std::int32_t>> rows{{trunk_of(0), 0, 1, trunk_of(2), 2, 3, -1},
+                                                    {trunk_of(0), 0, 5, 5, 1, 1, -1},
+                                                    {0, trunk_of(0), 1, 1, -1, -1, -1},
+                                                    {1, trunk_of(1), trunk_of(1), 2, 2, 1, 1}};
+  for (const std::vector<std::int32_t>& numbers : rows) {
+    Batch batch{{}, {}, at::arange(7, at::kLong).view({1, 7}), at::tensor(numbers, at::kInt).view({1, 7})};
+    const at::Tensor qkv = random({1, 7, shape.qkv_width()}, 1), dout = random({1, 7, 32}, 2);
+    const AttentionResult exact = attend_to(qkv, dout, shape, batch),
+                          own = attend_to(qkv.to(at::kFloat), dout.to(at::kFloat), shape, batch);
+    EXPECT_LT(deviation(own.out, exact.out), 5e-6);
+    EXPECT_LT(deviation(own.dqkv, exact.dqkv), 5e-6);
+  }
+}
+
 // inv_freq of transformers' LlamaRotaryEmbedding: head_dim 16, theta 1e4, factor 8, old context 1024.
 TEST(Rotary, Llama3FrequenciesAreThoseOfTransformers) {
   const Rotary rotary(16, 10000, Llama3Scaling{8, 1, 4, 1024});

@@ -1,5 +1,7 @@
 #include "zero/data/examples/pair_rows.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -9,9 +11,28 @@
 
 namespace zero {
 
-PairRows::PairRows(std::vector<CachedTokens> files, const ConversationRowsOptions& options, PairTargets targets)
-    : sequences_(std::move(files), options.seq_len), seq_len_(options.seq_len), targets_(targets) {
+namespace {
+
+/// The inputs with which both sequences begin, up to the one whose target is the first token of an answer.
+std::uint32_t common_inputs(const std::vector<std::int64_t>& chosen, const std::vector<std::int64_t>& rejected) {
+  const std::size_t inputs = std::min(chosen.size(), rejected.size()) - 1;
+  std::uint32_t n = 0;
+  while (n < inputs && chosen[n] == rejected[n] && !is_trained(chosen[n + 1]) && !is_trained(rejected[n + 1])) ++n;
+  return n;
+}
+
+}  // namespace
+
+PairRows::PairRows(std::vector<CachedTokens> files, const ConversationRowsOptions& options, PairForm form)
+    : sequences_(std::move(files), options.seq_len), seq_len_(options.seq_len), form_(form) {
   ZERO_CHECK(options.use == ExampleUse::pair && sequences_.size() % 2 == 0, "a pair is two sequences");
+  if (!form.shares_prompts) return;
+  std::vector<std::int64_t> chosen, rejected;
+  for (std::int64_t pair = 0; pair < size(); ++pair) {
+    sequences_.read(2 * pair, chosen);
+    sequences_.read(2 * pair + 1, rejected);
+    trunks_.push_back(common_inputs(chosen, rejected));
+  }
 }
 
 Row PairRows::row(std::int64_t index) const {
@@ -19,19 +40,20 @@ Row PairRows::row(std::int64_t index) const {
   Row row;
   std::vector<std::int64_t> tokens;
   std::vector<float> answers;
+  const auto trunk_end = std::size_t(trunk(index));
   for (std::int32_t document = 0; document < 2; ++document) {
     sequences_.read(2 * index + document, tokens);
-    const bool all = targets_ == PairTargets::chosen_prompts && document == 0;
-    for (std::size_t t = 0; t + 1 < tokens.size(); ++t) {
+    const bool all = trains_prompts() && document == 0;
+    for (std::size_t t = document == 0 ? 0 : trunk_end; t + 1 < tokens.size(); ++t) {
       const std::int64_t next = tokens[t + 1];
       row.ids.push_back(id_of(tokens[t]));
       row.targets.push_back(all || is_trained(next) ? id_of(next) : ignored_target);
       row.positions.push_back(std::int64_t(t));
-      row.documents.push_back(document);
+      row.documents.push_back(t < trunk_end ? trunk_of(0) : document);
       answers.push_back(is_trained(next) ? 1 : 0);
     }
   }
-  if (targets_ == PairTargets::chosen_prompts) row.named_of_tokens[answers_name] = std::move(answers);
+  if (trains_prompts()) row.named_of_tokens[answers_name] = std::move(answers);
   return row;
 }
 
@@ -40,15 +62,15 @@ std::int64_t PairRows::trained_tokens(std::int64_t index) const {
 }
 
 std::int64_t PairRows::first_trained(std::int64_t index) const {
-  return targets_ == PairTargets::chosen_prompts ? sequences_.length(2 * index) : sequences_.trained(2 * index);
+  return trains_prompts() ? sequences_.length(2 * index) : sequences_.trained(2 * index);
 }
 
 std::int64_t PairRows::length(std::int64_t index) const {
-  return sequences_.length(2 * index) + sequences_.length(2 * index + 1);
+  return sequences_.length(2 * index) + sequences_.length(2 * index + 1) - trunk(index);
 }
 
 std::vector<std::string> PairRows::named_tensors() const {
-  if (targets_ == PairTargets::chosen_prompts) return {answers_name};
+  if (trains_prompts()) return {answers_name};
   return {};
 }
 
@@ -59,7 +81,10 @@ std::string PairRows::warning() const {
 
 std::string PairRows::describe() const {
   return text(sequences_.names(), ": ", sequences_.counts().examples, " pairs in ", size(), " rows of at most 2 x ",
-              seq_len_, " tokens, ", sequences_.describe_tokens());
+              seq_len_, " tokens, ", sequences_.describe_tokens(),
+              trunks_.empty() ? ""
+                              : text("; common prompts save ",
+                                     std::accumulate(trunks_.begin(), trunks_.end(), std::int64_t{0}), " tokens"));
 }
 
 }  // namespace zero

@@ -353,7 +353,12 @@ def check_evaluates_as_the_run_validates(place):
     assert abs(same["loss"] - math.log(2)) < 1e-6 and same["rewards/margins"] == 0, same
     judged = evaluate(place, "model", "judged.jsonl", "--reference", "model")[0][0]
     assert judged["preference"] == "kto" and abs(judged["loss"] - 0.5) < 1e-6, judged
-    for options, words in ((("judged.jsonl", "--preference", "dpo"), "holds judged answers, and dpo compares pairs"), (("texts.jsonl", "--preference", "orpo", "--reference", "model"), "--reference is for dpo and kto"),
+    shutil.copytree(place.path("model"), place.path("short"))
+    with open(place.path("short", "config.json")) as file:
+        fields = json.load(file)
+    with open(place.path("short", "config.json"), "w") as file:
+        json.dump(fields | {"max_position_embeddings": 32}, file)
+    for options, words in ((("judged.jsonl", "--preference", "dpo"), "holds judged answers, and dpo compares pairs"), (("texts.jsonl", "--reference", "short", "--seq-len", "64"), "the reference's context is 32"), (("texts.jsonl", "--preference", "orpo", "--reference", "model"), "--reference is for dpo and kto"),
                            (("texts.jsonl", "--reference", "nothere"), "nothere")):
         assert words in evaluate(place, "model", *options, code=2)[1], options
 

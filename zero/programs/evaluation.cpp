@@ -115,6 +115,8 @@ class Data {
     all_or_none(job.control(), [&] { prepare(source, options, cache, job); });
   }
 
+  std::int64_t seq_len() const { return options_.seq_len; }
+
   std::shared_ptr<const RowSource> open(const std::string& file, ExampleUse use, PairTargets targets,
                                         Communicator& communicator) {
     options_.files = {file};
@@ -231,16 +233,27 @@ void with_engine(const CheckedModel& of, Mesh& mesh, const std::string& precisio
   work(engine);
 }
 
+/// Throws InputError if the reference cannot read the rows that were opened for the model.
+void check_reference(const std::string& name, const ModelConfig& reference, const ModelConfig& model,
+                     std::int64_t seq_len) {
+  constexpr const char* remedy = ": name the model with which training began by --reference";
+  if (reference.vocab_size < model.vocab_size)
+    throw InputError(
+        text(name, ": the reference has ", reference.vocab_size, " ids and the model ", model.vocab_size, remedy));
+  if (reference.max_position_embeddings < seq_len)
+    throw InputError(text(name, ": the reference's context is ", reference.max_position_embeddings,
+                          " tokens and the rows may have ", seq_len, ": lower --seq-len"));
+  if (takes_trunks(model, seq_len) && !takes_trunks(reference, seq_len))
+    throw InputError(text(name, ": the reference's attention windows or rotary scaling are not the model's", remedy));
+}
+
 /// Computes the reference of all files that need one. Collective.
-void take_references(std::vector<OpenFile>& files, const ModelPlace& place, const ModelSource& source, Mesh& mesh,
-                     const std::string& precision, Job& job) {
+void take_references(std::vector<OpenFile>& files, const ModelPlace& place, const ModelConfig& model,
+                     std::int64_t seq_len, Mesh& mesh, const std::string& precision, Job& job) {
   CheckedModel reference;
   all_or_none(job.control(), [&] {
     reference = checked_model(place, job);
-    const std::int64_t ids = reference.source.config.vocab_size, needed = source.config.vocab_size;
-    if (ids < needed)
-      throw InputError(text(place.model, ": the reference has ", ids, " ids and the model ", needed,
-                            ": name the model with which training began by --reference"));
+    check_reference(place.model, reference.source.config, model, seq_len);
   });
   if (job.rank() == 0) log_info(reference.source.folder, ": the reference, in ", precision);
   with_engine(reference, mesh, precision, job, [&](Engine& engine) {
@@ -285,7 +298,8 @@ std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
   const std::string& precision = options.precision.empty() ? source.precision : options.precision;
   const bool compares = std::ranges::any_of(
       files, [](const OpenFile& file) { return file.preference && file.preference->needs_reference(); });
-  if (compares && preference.reference) take_references(files, *preference.reference, source, mesh, precision, job);
+  if (compares && preference.reference)
+    take_references(files, *preference.reference, source.config, data.seq_len(), mesh, precision, job);
   if (compares && !preference.reference && job.rank() == 0)
     log_info("no reference is known, so pairs are judged by log p alone: --reference names a model to compare with");
   if (job.rank() == 0) log_info(source.folder, ": evaluated in ", precision);

@@ -76,7 +76,8 @@ def check_csv_refusals(place):
                                  ("quote.csv", b'q,a\n1,"2"3\n', "quote.csv:2: is not CSV from here on"),
                                  ("latin.csv", b"q,a\n1,2\n3,\xe9\n", "latin.csv:3: is not UTF-8 at byte 2 of the line"),
                                  ("twice.csv", b"q,q\n1,2\n", "has several columns 'q'"), ("unnamed.csv", b"q,\n1,2\n", "a column without a name"),
-                                 ("header.csv", b"q,a\n", "header.csv: holds no row"), ("empty.csv", b"", "empty.csv: is empty"),
+                                 ("header.csv", b"q,a\n", "no file holds a row"), ("far.csv", b'messages,a\n"[1e999]",2\n', "far.csv:2: column messages: is not JSON: 1e999"),
+                                 ("deep.csv", b"messages,a\n" + b"[" * 100000 + b"]" * 100000 + b",2\n", "deep.csv:2: column messages: nests lists"), ("empty.csv", b"", "empty.csv: is empty"),
                                  ("notes.md", b"# Notes\n", "is neither Parquet nor Arrow")):
         place.refuses(place.write(name, content), pieces=[words])
     place.refuses("none.csv", pieces=["none.csv: No such file"])
@@ -86,7 +87,11 @@ def check_csv_refusals(place):
         place.refuses("a.csv", *words.split(), pieces=[piece])
     place.refuses("a.csv", "few.csv", "--to", "rows.jsonl", pieces=["few.csv:4"])
     assert not [name for name in os.listdir(place.folder) if name.startswith("rows.jsonl")], "half a file was left"
+    place.write("rows.jsonl.part", b"mine")
     place.convert("a.csv", "--to", "rows.jsonl")
+    assert place.convert("header.csv", "a.csv")[0] == [{"q": "1", "a": "2"}], "an empty shard is no reason to refuse the others"
+    with open(place.path("rows.jsonl.part")) as file:
+        assert file.read() == "mine"
     place.refuses("a.csv", "--to", "rows.jsonl", pieces=["rows.jsonl: exists; --overwrite replaces it"])
     place.convert("a.csv", "a.csv", "--to", "rows.jsonl", "--overwrite")
     with open(place.path("rows.jsonl")) as file:
@@ -146,6 +151,7 @@ def check_types_that_json_lacks(place):
         assert words in said, (words, said)
     for name, values, words in (("image", pyarrow.array([b"\xff"]), "column image: holds bytes, perhaps images"), ("score", pyarrow.array([1.0, float("nan")]), "row 2: column score: nan is no number"),
                                 ("time", pyarrow.array([1], pyarrow.duration("s")), "has the type duration[s]"),
+                                ("when", pyarrow.array([0, 2**60], pyarrow.timestamp("us")), "rows 1 to 2: column when:"),
                                 ("conversations", pyarrow.array([{"from": ["human"], "value": ["a", "b"]}]), "row 1: column conversations: its lists differ in length"),
                                 ("messages", pyarrow.array(["[{'role': 'user'}]"]), "row 1: column messages: is not JSON")):
         pyarrow.parquet.write_table(pyarrow.table({name: values}), place.path("b.parquet"))

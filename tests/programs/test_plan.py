@@ -142,6 +142,31 @@ def check_config_without_a_terminal(place):
     assert "sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 examples/slurm.sbatch gpu.toml" in said, said
 
 
+def check_what_is_written_can_be_trained(place):
+    """The data decide: a tokenizer that fits, pairs for preferences, packed conversations. The rest is refused before planning."""
+    model, trl = os.path.join(place.data, "preferences", "model"), os.path.join(place.data, "preferences")
+    base = ["--machine", "here", "--ranks-per-node", "1", "--no-measure", "--output-dir", "out"]
+    for file, words, lacks in (("texts.jsonl", 'method = "dpo"', "packing"), ("judged.jsonl", 'method = "kto"', "packing"), ("gsm8k.jsonl", "packing = true", "[preference]")):
+        data = os.path.join(trl if file != "gsm8k.jsonl" else os.path.join(place.data, "smollm2"), file)
+        extra = ["--set", "data.chat_template=chatml"] if file == "gsm8k.jsonl" else []
+        place.run("zero_config", "--model", model, "--data", data, *base, *extra, "--out", file + ".toml")
+        with open(place.path(file + ".toml")) as written:
+            text = written.read()
+        assert words in text and lacks not in text and "warmup_ratio = 0.03" in text, text
+    words = os.path.join(place.data, "..", "..", "examples", "data", "kjv.txt")
+    tokenizer = os.path.join(place.data, "tinyllama-chat", "tokenizer.model")
+    for more, said in [(["--model", "llama-tiny", "--data", words, "--tokenizer", tokenizer], "vocab_size is 512"),
+                       (["--model", "llama-15m", "--data", words], "give --tokenizer"),
+                       (["--model", "llama-15m", "--data", words, "--tokenizer", "nothing"], "does not exist"),
+                       (["--model", "llama-tiny", "--data", "tokens.bin", "--seq-len", "100000"], "--seq-len 100000: the model's context is"),
+                       (["--model", "llama-tiny", "--data", "tokens.bin", "--out", "no/x.toml"], "--out no/x.toml: the folder no is not there")]:
+        out = [] if "--out" in more else ["--out", "x.toml"]
+        error = place.run("zero_config", *more, *base, *out, code=2).stderr
+        assert said in error, (more, error)
+    assert "--write no/x.toml: the folder no" in place.run("zero_plan", "config.toml", "--no-measure", "--write", "no/x.toml", code=2).stderr
+    assert "nothing was measured (--no-measure)" in place.run("zero_plan", "llama-tiny", "--no-measure", "--ranks-per-node", "1").stdout
+
+
 def check_a_preset_of_a_file(place):
     shutil.copy(place.path("model", "config.json"), place.path("shape.json"))
     place.run("zero_config", "--model", "shape.json", "--data", "tokens.bin", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--steps", "2",

@@ -78,8 +78,12 @@ struct OptimizerConfig : OptimizerOptions {
 struct SchedulerConfig {
   std::string type = "cosine";  // constant | linear | cosine | wsd
   std::int64_t warmup_steps = 0;
+  double warmup_ratio = 0;  // of the run's steps, instead of warmup_steps
   double min_lr_ratio = 0.1;
   double decay_ratio = 0.2;  // wsd only
+
+  /// The warm-up of a run of `steps`. A share is rounded up, as in transformers.
+  std::int64_t warmup_of(std::int64_t steps) const;
   bool operator==(const SchedulerConfig&) const = default;
 };
 

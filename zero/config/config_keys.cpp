@@ -354,6 +354,8 @@ std::vector<ConfigKey> keys_after_optimizer() {
        "Shape after the warm-up."},
       {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
        "Steps of linear warm-up; at most the number of steps in the run, even if that number follows from epochs."},
+      {"lr_scheduler", "warmup_ratio", at<&C::lr_scheduler, &Sched::warmup_ratio>, zero_to_one(),
+       "Instead of warmup_steps: the share of the run's steps in the warm-up, rounded up to whole steps."},
       {"lr_scheduler", "min_lr_ratio", at<&C::lr_scheduler, &Sched::min_lr_ratio>, zero_to_one(),
        "The final learning rate of the schedule as a fraction of lr. As in transformers' schedules, it is reached one "
        "step after the last, so the last step's rate is slightly higher. Example: with type = \"linear\", 25 steps, "

@@ -1,6 +1,7 @@
 #include "zero/config/config_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <numeric>
 
@@ -135,6 +136,9 @@ void check_data(const Config& config) {
 }
 
 void check_schedule(const Config& config) {
+  if (config.lr_scheduler.warmup_steps > 0 && config.lr_scheduler.warmup_ratio > 0)
+    refuse(config, "lr_scheduler.warmup_ratio",
+           "contradicts warmup_steps (" + config.where("lr_scheduler.warmup_steps") + "); give one of the two");
   exactly_one(config, "steps", "epochs", "training");
   if (config.training.steps) validate_for_steps(config, *config.training.steps, "[training] steps");
 }
@@ -314,6 +318,10 @@ std::string where_of(const Config& config, const std::string& key, const std::st
   for (const std::string& shown : {"=" + value, "\"" + value + "\"", "[\"" + value + "\"]", "[ \"" + value + "\" ]"})
     if (place.ends_with(shown)) return place + ":";
   return place + ": " + value;
+}
+
+std::int64_t SchedulerConfig::warmup_of(std::int64_t steps) const {
+  return warmup_ratio > 0 ? static_cast<std::int64_t>(std::ceil(double(steps) * warmup_ratio)) : warmup_steps;
 }
 
 std::string Config::where(const std::string& key) const {

@@ -227,7 +227,7 @@ const std::vector<ForeignKey>& foreign_keys() {
 
       {"lr_scheduler_type", hf, "lr_scheduler.type", ""},
       {"decay_type", titan, "lr_scheduler.type", ""},
-      {"warmup_ratio", hf, "lr_scheduler.warmup_steps", "which is ratio x steps"},
+      {"warmup_ratio", hf, "lr_scheduler.warmup_ratio", ""},
       {"num_warmup_steps", hf + ", " + tune, "lr_scheduler.warmup_steps", ""},
       {"lr_warmup_steps", lit, "lr_scheduler.warmup_steps", ""},
       {"lr_warmup_iters", megatron, "lr_scheduler.warmup_steps", ""},

@@ -142,7 +142,7 @@ ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
                                     : ScheduleType::cosine;
   options.lr = config.optimizer.lr;
   options.steps = steps;
-  options.warmup_steps = config.lr_scheduler.warmup_steps;
+  options.warmup_steps = config.lr_scheduler.warmup_of(steps);
   options.min_lr_ratio = config.lr_scheduler.min_lr_ratio;
   options.decay_ratio = config.lr_scheduler.decay_ratio;
   return options;

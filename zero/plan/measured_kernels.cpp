@@ -235,8 +235,11 @@ std::vector<std::string> MeasuredKernels::sources() const {
   lines.push_back(text("attention and row kernels: each shape (measured here); ", timings_.measured(), " new numbers, ",
                        timings_.path().empty() ? "not kept" : "kept in " + timings_.path()));
   if (timings_.guesses() > 0)
-    lines.push_back(text("the time to measure was spent: ", timings_.guesses(),
-                         " numbers are scaled from other shapes (assumed); call again to measure them"));
+    lines.push_back(timings_.measures()
+                        ? text("the time to measure was spent: ", timings_.guesses(),
+                               " numbers are scaled from other shapes (assumed); call again to measure them")
+                        : text("nothing was measured (--no-measure): ", timings_.guesses(),
+                               " numbers are scaled from other shapes (assumed), so times may be far off"));
   return lines;
 }
 

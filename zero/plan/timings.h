@@ -30,6 +30,8 @@ class Timings {
   int measured() const { return measured_; }
   double spent() const { return spent_; }
   void set_budget(double seconds) { budget_ = seconds; }
+  /// False if the budget allows no measurement at all.
+  bool measures() const { return budget_ > 0; }
 
  private:
   std::string path_;

@@ -86,8 +86,7 @@ std::string saved_modules_into(const Json& value, ForeignConfig& config) {
 }
 
 std::string epochs_into(const Json& value, ForeignConfig& config) {
-  if (!value.is_number()) return "no number";
-  set(config, "training.epochs", text(value.get<double>()));
+  set(config, "training.epochs", text(number_of(value).get<double>()));
   return "";
 }
 
@@ -101,31 +100,33 @@ std::string rate_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
-/// axolotl rounds this share down.
+/// axolotl rounds this share down. If the number of steps is unknown, the run rounds it up.
 std::string warmup_into(const Json& value, ForeignConfig& config) {
   const std::string key = "lr_scheduler.warmup_steps";
-  if (!value.is_number()) return "no number: " + words_of(value);
-  if (config.steps == 0) return "give --set " + key + ", which is ratio x steps";
-  set(config, key, text(std::int64_t(std::floor(value.get<double>() * double(config.steps) + 1e-6))));
+  const double share = number_of(value).get<double>();
+  if (config.steps == 0)
+    set(config, "lr_scheduler.warmup_ratio", text(share));
+  else
+    set(config, key, text(std::int64_t(std::floor(share * double(config.steps) + 1e-6))));
   return "";
 }
 
 /// Times per epoch.
 Converter per_epoch(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
-    if (!value.is_number() || value.get<double>() <= 0) return "no number of times: " + words_of(value);
+    const double times = number_of(value).get<double>();
+    if (times <= 0) return "no number of times: " + words_of(value);
     if (config.epochs <= 0) return "the file names no epochs: give --set " + key + ", in steps";
-    return set_share(config, key, 1 / (value.get<double>() * config.epochs));
+    return set_share(config, key, 1 / (times * config.epochs));
   };
 }
 
 std::string validation_into(const Json& value, ForeignConfig& config) {
-  if (!value.is_number()) return "no number: " + words_of(value);
-  const double share = value.get<double>();
+  const double share = number_of(value).get<double>();
   if (share == 0) return "off, as here";
   if (share < 0 || share > 0.5)
     return "must be a share of the rows, at most 0.5: give --set data.validation_fraction, or files in data.validation";
-  set(config, "data.validation_fraction", value.dump());
+  set(config, "data.validation_fraction", text(share));
   return "";
 }
 
@@ -149,9 +150,8 @@ std::string preference_into(const Json& value, ForeignConfig& config) {
 
 /// The weight of TRL's "sft" term.
 std::string likelihood_into(const Json& value, ForeignConfig& config) {
-  if (!value.is_number()) return "no number: " + words_of(value);
   set(config, "preference.loss_type", "[\"sigmoid\", \"sft\"]");
-  set(config, "preference.loss_weights", "[1.0, " + value.dump() + "]");
+  set(config, "preference.loss_weights", "[1.0, " + number_of(value).dump() + "]");
   return "";
 }
 
@@ -213,6 +213,7 @@ const KeyTable& axolotl_table() {
       {"lora_r", number("lora.r")},
       {"lora_alpha", number("lora.lora_alpha")},
       {"lora_dropout", number("lora.lora_dropout")},
+      {"loraplus_lr_ratio", number("lora.loraplus_lr_ratio")},
       {"lora_target_linear", flag("lora.target_modules", "\"all-linear\"")},
       {"lora_target_modules", modules_into},
       {"lora_modules_to_save", saved_modules_into},
@@ -305,9 +306,7 @@ void add_axolotl_defaults(const Json& tree, ForeignConfig& config) {
     if (config.steps > 0)
       set(config, "lr_scheduler.warmup_steps", text(std::min<std::int64_t>(config.steps * 3 / 100, 100)));
     else
-      config.dropped.emplace_back(
-          "warmup_steps",
-          "is not in the file: 3 % of the steps there, at most 100; give --set lr_scheduler.warmup_steps");
+      set(config, "lr_scheduler.warmup_ratio", "0.03");  // there at most 100 steps
   }
 }
 
@@ -334,6 +333,7 @@ void drop_other_preferences(ForeignConfig& config) {
       found = true;
     }
   if (!found) return drop(config, "preference.", "", "there is no rl");
+  drop(config, "data.train_on=", "train_on_inputs", "preferences count answers alone");
   for (const std::string& key : keys_of("preference"))
     if (!preference.reads(key))
       drop(config, "preference." + key, "", "is not for preference.method = \"" + preference.method + '"');
@@ -357,7 +357,7 @@ void drop_without_validation(ForeignConfig& config) {
 
 double number_at(const Json& tree, const char* key) {
   const auto found = tree.find(key);
-  return found != tree.end() && found->is_number() ? found->get<double>() : 0;
+  return found != tree.end() && !found->is_null() ? number_of(*found).get<double>() : 0;
 }
 
 }  // namespace
@@ -372,6 +372,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   refuse_other_training(tree, source);
   ForeignConfig config;
   config.tool = "axolotl";
+  config.source = source;
   config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps"), 0.0, 1e10));
   config.epochs = number_at(tree, "num_epochs");
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {

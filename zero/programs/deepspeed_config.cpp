@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/log.h"
 #include "zero/programs/foreign_config.h"
 #include "zero/programs/foreign_values.h"
 
@@ -100,7 +101,7 @@ const KeyTable& deepspeed_table() {
       {"scheduler.params.warmup_num_steps", steps("lr_scheduler.warmup_steps")},
       {"scheduler.params.total_num_steps", number("training.steps")},
       {"scheduler.params.cos_min_ratio", number("lr_scheduler.min_lr_ratio")},
-      {"scheduler.params.warmup_max_lr", absent("the rate is [optimizer] lr")},
+      {"scheduler.params.warmup_max_lr", absent("only a number sets the rate")},
       {"scheduler.params.warmup_min_lr", absent("a warm-up begins at lr / warmup_steps")},
       {"scheduler.params.warmup_min_ratio", absent("a warm-up begins at lr / warmup_steps")},
       {"activation_checkpointing.partition_activations", flag("activation_checkpoint.mode", "\"full\"")},
@@ -136,6 +137,29 @@ const PrefixReasons& deepspeed_prefixes() {
   return reasons;
 }
 
+/// WarmupLR and WarmupDecayLR set the rate themselves, whatever the optimizer's is.
+void take_rate_of_scheduler(const Json& tree, ForeignConfig& config) {
+  const Json::json_pointer place("/scheduler/params/warmup_max_lr");
+  if (!tree.contains(place) || !tree[place].is_number()) return;
+  const std::string rate = "optimizer.lr=" + tree[place].dump();
+  std::erase_if(config.dropped, [](const auto& dropped) { return dropped.first == "scheduler.params.warmup_max_lr"; });
+  std::erase_if(config.overrides, [&](const std::string& setting) { return setting == rate; });
+  drop(config, "optimizer.lr=", "optimizer.params.lr", "the scheduler's warmup_max_lr is the rate");
+  config.overrides.push_back(rate);
+}
+
+/// Throws InputError for settings that contradict each other or have no meaning.
+void refuse_contradictions(const Json& tree, const std::string& source) {
+  const auto is_on = [&](const char* pointer) {
+    return tree.contains(Json::json_pointer(pointer)) && tree[Json::json_pointer(pointer)] == true;
+  };
+  if (is_on("/fp16/enabled") && is_on("/bf16/enabled"))
+    throw InputError(source + ": fp16.enabled and bf16.enabled are both true: leave one of them on");
+  for (const char* section : {"zero_optimization", "optimizer", "scheduler", "fp16", "bf16"})
+    if (const auto found = tree.find(section); found != tree.end() && !found->is_object() && !found->is_null())
+      throw InputError(text(source, ": ", section, ": must be an object, and is ", words_of(*found)));
+}
+
 /// DeepSpeed's own defaults. A Trainer's are not known where the file says "auto".
 void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   const auto has = [&](const char* pointer) { return tree.contains(Json::json_pointer(pointer)); };
@@ -144,10 +168,14 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   if (!has("/gradient_clipping")) set_default(config, "training.max_norm", "0.0");
   if (is_set(config, "optimizer.name") && !has("/optimizer/params/weight_decay"))
     set_default(config, "optimizer.weight_decay", has("/optimizer/params/torch_adam") ? "0.01" : "0.0");
-  if (!has("/scheduler"))
-    config.dropped.emplace_back("scheduler",
-                                "is not in the file, so DeepSpeed alone keeps the rate; here cosine counts: give --set "
-                                "lr_scheduler.type=constant, or another");
+  const bool for_trainer = tree.dump().find("\"auto\"") != std::string::npos;
+  if (!has("/scheduler") && for_trainer)
+    config.dropped.emplace_back(
+        "scheduler",
+        "is not in the file, so a Trainer's counts there, usually linear; here cosine does: give "
+        "--set lr_scheduler.type=linear, or another");
+  if (!has("/scheduler") && !for_trainer) set_default(config, "lr_scheduler.type", "\"constant\"");
+  take_rate_of_scheduler(tree, config);
   const auto whole = [&](const char* key) {
     return tree.contains(key) && tree[key].is_number_integer() ? tree[key].get<std::int64_t>() : 0;
   };
@@ -164,6 +192,8 @@ ForeignConfig translate_deepspeed(const std::string& words, const std::string& s
   if (!tree.is_object()) throw InputError(source + ": is no JSON object, as DeepSpeed's configurations are");
   ForeignConfig config;
   config.tool = "DeepSpeed";
+  config.source = source;
+  foreign::refuse_contradictions(tree, source);
   foreign::walk(tree, "", foreign::deepspeed_table(), config, [](const std::string& path) {
     return foreign::why_absent(path, foreign::deepspeed_prefixes(), {"DeepSpeed"});
   });

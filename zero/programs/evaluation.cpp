@@ -8,11 +8,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/mesh/mesh.h"
@@ -23,7 +21,7 @@
 #include "zero/config/setup.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
-#include "zero/data/examples/example_file.h"
+#include "zero/data/examples/example_use.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/rows/loader.h"
 #include "zero/train/told_numbers.h"
@@ -89,24 +87,6 @@ void require_data(const std::string& file) {
 }
 
 bool is_ids(const std::string& file) { return data_kind(file) == "bin"; }
-
-/// The kind of a file's first example.
-ExampleUse use_of(const std::string& file) {
-  if (data_kind(file) != "jsonl" && data_kind(file) != "json") return ExampleUse::single;
-  ExampleUse use = ExampleUse::single;
-  read_example_texts(file, [&](std::string_view line, const std::string& place) {
-    const nlohmann::json example = parse_json(line, place, {.bytes = std::int64_t{1} << 30, .in_a_file = true});
-    const auto has = [&](const char* key) {
-      return example.is_object() && example.contains(key) && !example[key].is_null();
-    };
-    if (has("chosen") && has("rejected"))
-      use = ExampleUse::pair;
-    else if (has("completion") && has("label"))
-      use = ExampleUse::judged;
-    return false;
-  });
-  return use;
-}
 
 /// Reads all files.
 class Data {
@@ -195,7 +175,7 @@ OpenFile open_file_of(const std::string& file, const PreferenceSource& preferenc
   PreferenceSource source;
   all_or_none(job.control(), [&] {
     if (!is_there(file)) return;  // open_rows() refuses it
-    use = use_of(file);
+    use = use_of_examples(file);
     if (use != ExampleUse::single) source = source_for(preference, use, file);
   });
   const bool judges = use != ExampleUse::single;

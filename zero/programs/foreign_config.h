@@ -9,6 +9,7 @@ namespace zero {
 
 struct ForeignConfig {
   std::string tool;                     // "DeepSpeed" or "axolotl"
+  std::string source;                   // the file, for messages
   std::vector<std::string> overrides;   // "section.key=value", as for --set
   std::string model, data, output_dir;  // empty: not named. `data`: files, separated by commas
   bool lora = false;
@@ -25,7 +26,8 @@ struct ForeignConfig {
 ForeignConfig read_foreign_config(const std::string& path);
 
 /// Does the same for a text. Messages call the text `source`. axolotl: throws InputError for preference training and
-/// reward models, which are not there: the translation would train something else.
+/// reward models, which are not there: the translation would train something else. Both throw InputError for a value
+/// that must be a number and is none.
 ForeignConfig translate_deepspeed(const std::string& text, const std::string& source);
 ForeignConfig translate_axolotl(const std::string& text, const std::string& source);
 

@@ -57,9 +57,26 @@ const std::map<std::string, std::string>& optimizers() {
   return names;
 }
 
+std::string converted(const KeyRule& rule, const Json& value, const std::string& path, ForeignConfig& config) {
+  try {
+    return rule.convert(value, config);
+  } catch (const InputError& error) {
+    throw InputError(config.source + ": " + path + " " + error.what());
+  }
+}
+
 }  // namespace
 
 std::string words_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+Json number_of(const Json& value) {
+  if (value.is_number()) return value;
+  std::string digits = value.is_string() ? value.get<std::string>() : "";
+  std::erase(digits, '_');
+  const Json read = Json::parse(digits, nullptr, /*allow_exceptions=*/false);
+  if (!read.is_number()) throw InputError("must be a number, and is " + words_of(value));
+  return read;
+}
 
 void set(ForeignConfig& config, const std::string& key, const std::string& toml) {
   config.overrides.push_back(key + "=" + toml);
@@ -89,16 +106,14 @@ std::string set_share(ForeignConfig& config, const std::string& key, double shar
 
 Converter number(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
-    if (!value.is_number()) return "no number: " + words_of(value);
-    set(config, key, value.dump());
+    set(config, key, number_of(value).dump());
     return "";
   };
 }
 
 Converter steps(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
-    if (!value.is_number()) return "no number: " + words_of(value);
-    const double count = value.get<double>();
+    const double count = number_of(value).get<double>();
     if (count > 0 && count < 1) return set_share(config, key, count);
     if (!(count >= 0 && count < 1e10) || count != std::floor(count))
       return "no whole number of steps, and no share of the run's: " + words_of(value);
@@ -195,7 +210,7 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
     else if (value == "auto" && path != "bf16" && !(known != table.end() && known->second.absent))
       why = "\"auto\": a Trainer fills it in there; here the default counts, or --set";
     else if (known != table.end())
-      why = known->second.convert(value, config);
+      why = converted(known->second, value, path, config);
     else if (value.is_object()) {
       walk(value, path, table, config, why_unknown);
       continue;

@@ -33,6 +33,9 @@ using PrefixReasons = std::vector<std::pair<std::string, std::string>>;
 /// A word as it is, any other value as JSON.
 std::string words_of(const Json& value);
 
+/// A number, or a word that is one ("16", "1_000"), as JSON. Throws InputError for anything else.
+Json number_of(const Json& value);
+
 void set(ForeignConfig& config, const std::string& key, const std::string& toml);
 bool is_set(const ForeignConfig& config, const std::string& key);
 /// Drops the settings of keys that begin with `prefix`. `name`: the file's key; empty: the key of the setting.

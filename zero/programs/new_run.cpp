@@ -8,9 +8,11 @@
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/model_config.h"
+#include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/data_files.h"
 #include "zero/config/setup.h"
+#include "zero/data/examples/example_use.h"
 #include "zero/plan/node_sheets.h"
 #include "zero/plan/plan_machine.h"
 #include "zero/programs/plan_input.h"
@@ -37,16 +39,34 @@ std::string method_of(const NewRun& run) {
   return is_preset(run.model) ? "full" : "lora";
 }
 
-std::string settings_of(const NewRun& run) {
+/// The use of the first file. A file that cannot be read is reported later.
+ExampleUse use_of(const NewRun& run) {
+  const std::vector<std::string> files = files_of(run.data);
+  return files.empty() || !is_file(files[0]) ? ExampleUse::single : use_of_examples(files[0]);
+}
+
+/// The rates of docs/where-to-begin.md and docs/preferences.md.
+std::string rate_of(const std::string& method, bool preset, ExampleUse use) {
+  const bool prefers = use != ExampleUse::single;
+  if (method != "full") return prefers ? "lr = 2e-5" : "lr = 2e-4";
+  return prefers ? "lr = 1e-6" : preset ? "lr = 6e-4" : "lr = 2e-5";
+}
+
+std::string settings_of(const NewRun& run, ExampleUse use) {
   const std::string method = method_of(run);
   const bool preset = is_preset(run.model);
-  std::string text = "[optimizer]\n";
-  text += method != "full" ? "lr = 2e-4\nweight_decay = 0.0\n"
-          : preset         ? "lr = 6e-4\n"
-                           : "lr = 2e-5\nweight_decay = 0.0\n";
+  std::string text = "[optimizer]\n" + rate_of(method, preset, use) + "\n";
+  if (method != "full" || !preset) text += "weight_decay = 0.0\n";
+  if (use == ExampleUse::pair) text += "[preference]\nmethod = \"dpo\"\n";
+  if (use == ExampleUse::judged) text += "[preference]\nmethod = \"kto\"\n";
   if (method != "full") text += "[lora]\nr = 16\nlora_alpha = 32\ntarget_modules = \"all-linear\"\n";
   if (method == "qlora") text += "quantization = \"nf4\"\n";
   return text;
+}
+
+bool holds_examples(const NewRun& run) {
+  const std::vector<std::string> files = files_of(run.data);
+  return std::ranges::any_of(files, [](const std::string& file) { return data_kind(file).starts_with("json"); });
 }
 
 std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int64_t seq_len) {
@@ -79,6 +99,17 @@ void check_data(const std::string& data) {
   }
 }
 
+bool needs_tokenizer(const NewRun& run) {
+  const std::vector<std::string> files = files_of(run.data);
+  const bool has_texts = std::ranges::any_of(files, [](const std::string& file) { return data_kind(file) != "bin"; });
+  return is_preset(run.model) && has_texts && run.tokenizer.empty();
+}
+
+void check_tokenizer(const std::string& path) {
+  if (!Tokenizer::lies_at(path))
+    throw InputError("--tokenizer " + path + ": is neither a tokenizer.json or tokenizer.model nor a folder with one");
+}
+
 void check_machine(const std::string& machine) {
   if (machine != "here") node_sheet(machine);
 }
@@ -88,16 +119,23 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   std::string file = "[job]\noutput_dir = " + toml_text(run.output_dir) + "\n[model]\n" + (preset ? "preset" : "path") +
                      " = " + toml_text(run.model) + "\n[data]\ntrain = " + list_of(files_of(run.data)) + "\n";
   if (!run.tokenizer.empty()) file += "tokenizer = " + toml_text(run.tokenizer) + "\n";
+  const ExampleUse use = use_of(run);
+  if (use == ExampleUse::single && holds_examples(run)) file += "packing = true\n";
   file += "[training]\nseq_len = 1\n";
   file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
-  file += "[zero]\nstage = 1\n" + settings_of(run);
+  file += "[zero]\nstage = 1\n" + settings_of(run, use);
   Config config = parse_config(file, "the new configuration", run.overrides);
   if (!config.model.fields.empty())
     throw InputError("--set model." + config.model.fields.begin()->first +
                      ": zero_config writes presets as they are; add the field to the file");
-  if (!config.is_given("lr_scheduler.warmup_steps"))
-    config.lr_scheduler.warmup_steps = config.training.steps ? *config.training.steps / 30 : 0;
+  if (!config.is_given("lr_scheduler.warmup_steps") && !config.is_given("lr_scheduler.warmup_ratio")) {
+    if (config.training.steps)
+      config.lr_scheduler.warmup_steps = *config.training.steps / 30;
+    else
+      config.lr_scheduler.warmup_ratio = 0.03;
+  }
   const ModelConfig model = model_config_of(config);
+  check_context("--seq-len", run.seq_len, model);
   if (!config.is_given("training.seq_len") || config.training.seq_len == 1) {
     const std::int64_t usual = machine.name == "here" ? 1024 : 2048;
     config.training.seq_len = run.seq_len > 0 ? run.seq_len : std::min(usual, model.max_position_embeddings);
@@ -122,6 +160,8 @@ std::vector<std::string> keys_to_show(const Config& config) {
   if (config.lora)
     for (const char* key : {"lora.r", "lora.lora_alpha", "lora.target_modules", "lora.quantization"})
       keys.emplace_back(key);
+  if (config.preference)
+    for (const char* key : {"preference.method", "preference.beta"}) keys.emplace_back(key);
   return keys;
 }
 

@@ -25,6 +25,10 @@ struct NewRun {
 void check_model(const std::string& model);
 /// Throws InputError for a file that is missing, or of a kind that [data] does not support.
 void check_data(const std::string& data);
+/// True if the data are texts and neither the model nor an answer has a tokenizer.
+bool needs_tokenizer(const NewRun& run);
+/// Throws InputError for a path without a tokenizer.
+void check_tokenizer(const std::string& path);
 /// Throws InputError that lists the machines.
 void check_machine(const std::string& machine);
 

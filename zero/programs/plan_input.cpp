@@ -32,6 +32,7 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
   const std::string data = !input.data.empty() ? input.data : is_preset(input.model) ? "tokens.bin" : "data.jsonl";
   Config config = parse_config(config_text(input, data), made_for, overrides);
   const ModelConfig model = model_config_of(config);
+  check_context("--seq-len", input.seq_len, model);
   if (config.training.seq_len == 1)
     config.training.seq_len =
         input.seq_len > 0 ? input.seq_len : std::min(planned_seq_len, model.max_position_embeddings);
@@ -49,6 +50,12 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
 bool is_preset(const std::string& name) {
   const std::vector<std::string>& names = preset_names();
   return std::find(names.begin(), names.end(), name) != names.end() || (name.ends_with(".json") && is_file(name));
+}
+
+void check_context(const std::string& option, std::int64_t seq_len, const ModelConfig& model) {
+  if (seq_len > model.max_position_embeddings)
+    throw InputError(
+        text(option, " ", seq_len, ": the model's context is ", model.max_position_embeddings, " tokens; lower it"));
 }
 
 Config config_of(const PlanInput& input, const MachineRequest& machine) {

@@ -20,6 +20,9 @@ struct PlanInput {
 
 bool is_preset(const std::string& name);
 
+/// Throws InputError that names the option, if the model's context is shorter than `seq_len`.
+void check_context(const std::string& option, std::int64_t seq_len, const ModelConfig& model);
+
 /// Reads the configuration, or makes one for a model. Throws InputError if the model is missing or unknown. Also throws
 /// InputError if a configuration comes with options that only a model takes.
 Config config_of(const PlanInput& input, const MachineRequest& machine);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -24,6 +26,8 @@
 #include "zero/programs/new_run.h"
 #include "zero/programs/program.h"
 #include "zero/programs/questions.h"
+#include "zero/programs/written_output.h"
+#include "zero/train/run_data.h"
 
 namespace zero {
 namespace {
@@ -158,12 +162,27 @@ void ask_user(Arguments& arguments) {
         &arguments.machine_name, check_machine}},
       isatty(STDIN_FILENO) == 1, std::cin, std::cout);
   arguments.machine.name = arguments.machine_name;
+  if (needs_tokenizer(run))
+    ask({{"--tokenizer", "Tokenizer: a tokenizer.json, a tokenizer.model or a folder with one", "", &run.tokenizer,
+          check_tokenizer}},
+        isatty(STDIN_FILENO) == 1, std::cin, std::cout);
+}
+
+/// Throws InputError for what zero_train would refuse: another tokenizer's data, or an example of another kind.
+void check_training(const Config& config, const ModelConfig& model) {
+  check_first_example(config, model, tokenizer_of(config, model));
+}
+
+std::string three_digits(double value) {
+  std::ostringstream words;
+  words << std::setprecision(3) << value;
+  return words.str();
 }
 
 void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMachine& machine,
            const std::string& command) {
   const std::vector<std::string> head{"Written by zero_config for " + machine.describe() + ".",
-                                      text("Planned: ", layout.describe(), ", ", layout.time.seconds(),
+                                      text("Planned: ", layout.describe(), ", ", three_digits(layout.time.seconds()),
                                            " s a step, bound by ", layout.time.bound(), "."),
                                       "Start: " + command, "Every key: docs/configuration.md."};
   const std::string file = commented_toml(layout.config, keys_to_show(layout.config), head);
@@ -176,6 +195,7 @@ void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMa
 int configure(Arguments& arguments) {
   choose_fast_matmul();
   if (is_there(arguments.out)) throw InputError("--out " + arguments.out + ": exists; name another file");
+  require_folder_for("--out", arguments.out);
   ForeignConfig foreign;
   if (!arguments.from.empty()) foreign = take_foreign(arguments);
   ask_user(arguments);
@@ -183,11 +203,12 @@ int configure(Arguments& arguments) {
   if (arguments.run.output_dir.empty())
     arguments.run.output_dir = "outputs/" + std::filesystem::path(arguments.out).stem().string();
   const Config config = config_of(arguments.run, arguments.machine);
+  const ModelConfig model = model_config_of(config);
+  check_training(config, model);
   arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
   arguments.machine.version = version();
   arguments.machine.measure = !arguments.no_measure;
   PlanMachine machine = make_machine(arguments.machine, config);
-  const ModelConfig model = model_config_of(config);
   LayoutSearch search(config, model, machine);
   SearchOptions options;
   options.best = 3;

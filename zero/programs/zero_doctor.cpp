@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "cmake/version.h"
 #include "comm/world/job.h"
@@ -57,6 +58,7 @@ void refuse_launcher() {
 
 int examine(const Arguments& arguments) {
   refuse_launcher();
+  if (!is_folder(arguments.folder)) throw InputError("--folder " + arguments.folder + ": is no folder here");
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::vector<std::function<Finding()>> examinations = {
       [] { return examine_processor(text_of_file("/proc/cpuinfo")); },

@@ -22,6 +22,7 @@
 #include "zero/programs/measured_run.h"
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
+#include "zero/programs/written_output.h"
 
 namespace zero {
 namespace {
@@ -112,6 +113,7 @@ int plan(Arguments& arguments) {
     throw InputError("--write " + arguments.write + ": a model needs --data too, the files to train on");
   if (!arguments.write.empty() && is_there(arguments.write))
     throw InputError("--write " + arguments.write + ": exists; name another file, or remove that one");
+  if (!arguments.write.empty()) require_folder_for("--write", arguments.write);
   PlanMachine machine = make_machine(arguments.machine, config);
   const ModelConfig model = model_config_of(config);
   Config planned = config;

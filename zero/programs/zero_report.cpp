@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
                "write it again every few seconds while a run goes on. The page loads itself again. Ends with the last "
                "run, or at Ctrl-C");
   if (const auto code = parse_command_line(app, argc, argv, "zero_report " + version())) return *code;
+  require_folder_for("--out", request.out);
   if (live) {
     EndSignals signals;
     write_live_report(

@@ -213,6 +213,13 @@ void print_preview(const Config& config, const ModelConfig& model, const std::op
     std::cout << (preview.json ? preview_json(example) : preview_text(example, *tokenizer)) << '\n';
 }
 
+void check_first_example(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+  DataOptions options = options_of(config, model, tokenizer);
+  std::erase_if(options.files, [](const std::string& file) { return !data_kind(file).starts_with("json"); });
+  options.weights.clear();
+  if (!options.files.empty()) preview_examples(options, options.use == ExampleUse::pair ? 2 : 1);
+}
+
 std::int64_t steps_of(const Config& config, const TrainingData& data) {
   if (config.training.steps) return *config.training.steps;
   const SampleOrder& order = data.training->order();

@@ -61,6 +61,9 @@ struct PreviewOptions {
 void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer,
                    const PreviewOptions& preview);
 
+/// Throws InputError if training would refuse the first example of data.train. Looks at no texts and ids.
+void check_first_example(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
+
 /// Returns the number of steps: training.steps, or the steps in training.epochs. Throws InputError if the warm-up is
 /// longer.
 std::int64_t steps_of(const Config& config, const TrainingData& data);

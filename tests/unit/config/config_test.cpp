@@ -138,6 +138,8 @@ TEST(Config, ContradictionsNameBothPlaces) {
   EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("set with preset only"));
   EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=11"}),
               HasSubstr("must not exceed the run's 10 steps ([training] steps)"));
+  EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=2", "lr_scheduler.warmup_ratio=0.1"}),
+              HasSubstr("contradicts warmup_steps"));
   EXPECT_THAT(refusal(least, {"data.train=a.csv"}), HasSubstr("--set data.train=a.csv: must end in .txt, .jsonl, "));
   EXPECT_THAT(refusal(least, {"data.train=[\"a.bin\", \"a.csv\"]"}), HasSubstr("\"a.csv\"]: a.csv must end in .txt"));
   EXPECT_THAT(refusal(least, {"training.validation_interval=5"}), HasSubstr("needs files in [data] validation"));

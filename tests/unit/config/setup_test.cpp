@@ -26,6 +26,18 @@ at::ScalarType gradient_of(const std::vector<std::string>& overrides, int ranks)
   return precision_of(config, BatchArithmetic::of(config, ranks)).gradient;
 }
 
+// transformers' rule: the share of all steps, rounded up.
+TEST(ScheduleOf, AWarmUpMayBeAShareOfTheSteps) {
+  for (const auto& [ratio, steps, warmup] : {std::tuple(0.03, 100, 3), {0.03, 101, 4}, {0.0, 100, 7}, {1.0, 5, 5}})
+    EXPECT_EQ(
+        schedule_of(config_of({"training.steps=9", ratio > 0 ? "lr_scheduler.warmup_ratio=" + std::to_string(ratio)
+                                                             : "lr_scheduler.warmup_steps=7"}),
+                    steps)
+            .warmup_steps,
+        warmup)
+        << ratio;
+}
+
 // Rounding errors of each micro-batch would add up.
 TEST(PrecisionOf, GradientsOfSeveralMicroBatchesAreHeldInFp32) {
   for (const char* precision : {"training.precision=bf16", "training.precision=fp16"}) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 #include "zero/programs/foreign_config.h"
@@ -109,7 +110,8 @@ TEST(DeepSpeedFile, InfinityOnDisk) {
   EXPECT_THAT(here.overrides,
               UnorderedElementsAre("training.global_batch_size=16", "training.precision=\"bf16\"", "zero.stage=3",
                                    "offload.optimizer=\"nvme\"", "offload.parameters=\"nvme\"",
-                                   "offload.nvme_dir=\"" + disk.path() + "\"", "training.max_norm=0.0"));
+                                   "offload.nvme_dir=\"" + disk.path() + "\"", "training.max_norm=0.0",
+                                   "lr_scheduler.type=\"constant\""));
   // block_size is another tool's name for the length of a row.
   EXPECT_THAT(here.dropped,
               Contains(Pair("aio.block_size", AllOf(HasSubstr("disk engine"), Not(HasSubstr("seq_len"))))));
@@ -126,13 +128,13 @@ TEST(DeepSpeedFile, DefaultsThatDifferAreNamed) {
     "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "sequence_parallel_size": 2,
     "optimizer": {"type": "Adam", "params": {"lr": 2e-4, "betas": [0.5, 0.9], "adam_w_mode": false}}})",
                                                    "ds.json");
-  EXPECT_THAT(config.overrides,
-              UnorderedElementsAre("training.local_batch_size=2", "parallel.context=2", "optimizer.name=\"adamw\"",
-                                   "optimizer.lr=0.0002", "optimizer.betas=[0.5,0.9]", "optimizer.weight_decay=0.0",
-                                   "training.precision=\"fp32\"", "training.max_norm=0.0"));
+  EXPECT_THAT(
+      config.overrides,
+      UnorderedElementsAre("training.local_batch_size=2", "parallel.context=2", "optimizer.name=\"adamw\"",
+                           "optimizer.lr=0.0002", "optimizer.betas=[0.5,0.9]", "optimizer.weight_decay=0.0",
+                           "training.precision=\"fp32\"", "training.max_norm=0.0", "lr_scheduler.type=\"constant\""));
   EXPECT_EQ(config.rows_of_rank, 8);
   EXPECT_EQ(config.ranks_of_row, 2);
-  EXPECT_THAT(config.dropped, Contains(Pair("scheduler", HasSubstr("--set lr_scheduler.type=constant"))));
   EXPECT_THAT(config.dropped, Contains(Pair("optimizer.params.adam_w_mode", HasSubstr("weight decay is always"))));
   // A Trainer fills in what is "auto", and a buffer's size has no effect whatever fills it in.
   const ForeignConfig filled = translate_deepspeed(R"({
@@ -141,9 +143,50 @@ TEST(DeepSpeedFile, DefaultsThatDifferAreNamed) {
                                                    "ds.json");
   EXPECT_THAT(filled.overrides, UnorderedElementsAre("training.local_batch_size=2"));
   EXPECT_EQ(filled.rows_of_rank, 0);
+  EXPECT_THAT(filled.dropped, Contains(Pair("scheduler", HasSubstr("--set lr_scheduler.type=linear"))));
   EXPECT_THAT(filled.dropped, Contains(Pair("gradient_clipping", HasSubstr("the default counts"))));
   EXPECT_THAT(filled.dropped,
               Contains(Pair("zero_optimization.reduce_bucket_size", HasSubstr("follow from the units"))));
+}
+
+// DeepSpeed's warm-up schedulers set the rate, whatever the optimizer's is.
+TEST(DeepSpeedFile, ASchedulerSetsTheRate) {
+  for (const char* rate : {"\"auto\"", "3e-3"}) {
+    const ForeignConfig config = translate_deepspeed(
+        text(R"({"optimizer": {"type": "AdamW", "params": {"lr": )", rate,
+             R"(}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": 1e-4, "warmup_num_steps": 10}}})"),
+        "ds.json");
+    EXPECT_THAT(config.overrides, IsSupersetOf({"optimizer.lr=0.0001", "lr_scheduler.type=\"constant\""}));
+    EXPECT_THAT(config.overrides, Not(Contains("optimizer.lr=0.003")));
+    EXPECT_THAT(config.dropped, Contains(Pair("optimizer.params.lr", testing::_)));
+    EXPECT_THAT(config.dropped, Not(Contains(Pair("scheduler.params.warmup_max_lr", testing::_))));
+  }
+}
+
+TEST(DeepSpeedFile, ContradictionsAndOtherKindsOfValuesAreRefused) {
+  for (const auto& [file, words] :
+       {std::pair(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})",
+                  "fp16.enabled and bf16.enabled are both"),
+        {R"({"zero_optimization": true})", "zero_optimization: must be an object, and is true"},
+        {R"({"gradient_clipping": "much"})", "gradient_clipping must be a number, and is much"}})
+    EXPECT_THAT(message_of<InputError>([&] { translate_deepspeed(file, "ds.json"); }),
+                AllOf(HasSubstr("ds.json: "), HasSubstr(words)));
+}
+
+TEST(AxolotlFile, NumbersMayBeWords) {
+  const ForeignConfig config = translate_axolotl(
+      "base_model: m\nadapter: lora\nlora_r: \"16\"\nlora_alpha: 1_6\nwarmup_steps: \"10\"\nloraplus_lr_ratio: 16\n",
+      "a.yml");
+  EXPECT_THAT(config.overrides, IsSupersetOf({"lora.r=16", "lora.lora_alpha=16", "lr_scheduler.warmup_steps=10",
+                                              "lora.loraplus_lr_ratio=16"}));
+  EXPECT_EQ(message_of<InputError>([] { translate_axolotl("base_model: m\nlora_r: abc\n", "a.yml"); }),
+            "a.yml: lora_r must be a number, and is abc");
+}
+
+TEST(AxolotlFile, PreferencesCountAnswersAlone) {
+  const ForeignConfig config = translate_axolotl("base_model: m\nrl: dpo\ntrain_on_inputs: true\n", "a.yml");
+  EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("train_on"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("train_on_inputs", HasSubstr("answers alone"))));
 }
 
 TEST(DeepSpeedFile, OptimizersThatAreNotThere) {
@@ -164,8 +207,9 @@ TEST(DeepSpeedFile, StatesInFewBytes) {
     "zero_optimization": {"stage": 3, "max_live_parameters": 0, "gather_16bit_weights_on_model_save": true,
                           "zenflow": {"topk_ratio": 0.1}}, "compile": {"disable": false}})",
                                                    "ds.json");
-  EXPECT_THAT(config.overrides, UnorderedElementsAre("training.precision=\"bf16\"", "optimizer.state_dtype=\"bf16\"",
-                                                     "training.max_norm=1.0", "zero.stage=3"));
+  EXPECT_THAT(config.overrides,
+              UnorderedElementsAre("training.precision=\"bf16\"", "optimizer.state_dtype=\"bf16\"",
+                                   "training.max_norm=1.0", "zero.stage=3", "lr_scheduler.type=\"constant\""));
   EXPECT_THAT(config.dropped, Contains(Pair("bf16.bf16_master_weights_and_grads", HasSubstr("master_dtype=split"))));
   EXPECT_THAT(config.dropped, Contains(Pair("zero_optimization.zenflow.topk_ratio", HasSubstr("partial updates"))));
   for (const auto& [key, why] : config.dropped) EXPECT_THAT(why, Not(HasSubstr("nothing here"))) << key;
@@ -389,10 +433,9 @@ TEST(AxolotlFile, SharesOfAnUnknownLengthAreNamed) {
       "base_model: m\nnum_epochs: 2\nwarmup_ratio: 0.1\nsave_steps: 0.5\neval_steps: 0.25\nlogging_steps: 0.01\n"
       "val_set_size: 500\nsave_strategy: epoch\nmax_steps: -1\n",
       "a.yml");
-  EXPECT_THAT(config.overrides, IsSupersetOf({"training.epochs=2"}));
+  EXPECT_THAT(config.overrides, IsSupersetOf({"training.epochs=2", "lr_scheduler.warmup_ratio=0.1"}));
   EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("interval"))));
-  for (const auto& [key, own] : {std::pair("warmup_ratio", "lr_scheduler.warmup_steps"),
-                                 {"save_steps", "checkpoint.interval"},
+  for (const auto& [key, own] : {std::pair("save_steps", "checkpoint.interval"),
                                  {"eval_steps", "training.validation_interval"},
                                  {"logging_steps", "metrics.log_interval"},
                                  {"val_set_size", "data.validation_fraction"},

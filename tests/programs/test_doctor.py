@@ -102,7 +102,8 @@ def check_little_shared_memory(folder):
 def check_unknown_folder(folder):
     told = findings(folder, "--folder", "/proc/self")
     assert told["disk"]["verdict"] in ("unknown", "warning"), told
-    assert findings(folder, "--folder", "nowhere/at/all")["disk"]["verdict"] == "unknown"
+    done = subprocess.run([args.bin + "/zero_doctor", "--folder", "nowhere/at/all"], cwd=folder, capture_output=True, text=True, timeout=60, env=environment())
+    assert done.returncode == 2 and "--folder nowhere/at/all: is no folder here" in done.stderr, done
 
 
 def check_refusals(folder):

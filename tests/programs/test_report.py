@@ -224,8 +224,8 @@ def check_refusals(place):
         said = report(place, *words, code=2).stderr
         assert said.count("\n") == 1 and said.startswith("error: ") and all(piece in said for piece in pieces), (words, said)
     assert not os.path.exists(place.path("report.html"))
-    said = report(place, "run", "--out", "nothere/page.html", code=1).stderr
-    assert said.count("\n") == 1 and "nothere/page.html" in said, said
+    said = report(place, "run", "--out", "nothere/page.html", code=2).stderr
+    assert said == "error: --out nothere/page.html: the folder nothere is not there: make it, or name another file\n", said
     for _ in range(2):  # its own file is replaced
         report(place, "run")
     assert "report.html" in os.listdir(place.folder) and not [name for name in os.listdir(place.folder) if ".tmp-" in name]

@@ -215,7 +215,8 @@ bool Progress::is_due(const StepMetrics& metrics) const {
 
 std::optional<double> Progress::seconds_left(const StepMetrics& metrics) {
   const std::int64_t steps = metrics.step - last_.step;
-  if (steps > 0) {
+  // A validation is no part of a step's time, so its step is left out.
+  if (steps > 0 && (!metrics.validation_loss || seconds_per_step_ == 0)) {
     const double now = (metrics.seconds - last_.seconds) / double(steps);
     const double weight = last_.step == 0 ? 0 : std::pow(0.9, double(steps));
     // Step 1 is slow because it touches memory and caches for the first time. Its time is used only until that of step

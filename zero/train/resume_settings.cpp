@@ -49,7 +49,8 @@ bool is_free(const ConfigKey& key) {
 // The value that all runs had before the key existed.
 const std::map<std::string, std::string> values_before{
     {"optimizer.state_dtype", "\"fp32\""}, {"data.validation_fraction", "0.0"}, {"model.embedding_dropout", "0.0"},
-    {"model.attention_dropout", "0.0"},    {"model.residual_dropout", "0.0"},   {"data.weights", "[]"}};
+    {"model.attention_dropout", "0.0"},    {"model.residual_dropout", "0.0"},   {"data.weights", "[]"},
+    {"lr_scheduler.warmup_ratio", "0.0"}};
 // Keys of [job] whose changes are not reported: they determine where and how long a run trains, not how.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Compared by content, or in another way.

@@ -187,5 +187,20 @@ TEST(ModelConfig, SetsFieldsOfAPreset) {
   EXPECT_THROW(validate(config, "model"), InputError);  // 6 heads
 }
 
+// A row of two sequences is at most twice as long as one. Longrope looks at the length of each.
+TEST(ModelConfig, TakesTrunksWhereTheyChangeNothing) {
+  ModelConfig config = preset_config("llama-tiny");
+  EXPECT_TRUE(takes_trunks(config, 2048));
+  config.layers = {LayerAttention{}, LayerAttention{.window = 128}};
+  EXPECT_TRUE(takes_trunks(config, 64));
+  EXPECT_FALSE(takes_trunks(config, 65));
+  config.layers.clear();
+  LongRopeScaling longrope;
+  longrope.original_max_position_embeddings = 100;
+  config.rope_scaling = longrope;
+  EXPECT_TRUE(takes_trunks(config, 100));
+  EXPECT_FALSE(takes_trunks(config, 101));
+}
+
 }  // namespace model_config_test
 }  // namespace zero

@@ -113,6 +113,18 @@ TEST(Progress, TheSlowFirstStepDoesNotCountForTheTimeLeft) {
   EXPECT_THAT(out.str(), HasSubstr("0:50 left"));
 }
 
+TEST(Progress, AValidationDoesNotCountForTheTimeLeft) {
+  std::ostringstream out;
+  Progress progress(out, {.total_steps = 100, .interval = 1, .columns = 0});
+  for (int i = 1; i <= 49; ++i) progress.show(step(i, i));
+  StepMetrics validated = step(50, 500);
+  validated.validation_loss = 4.5;
+  progress.show(validated);
+  progress.show(step(51, 501));
+  EXPECT_THAT(out.str(), HasSubstr("0:50 left"));
+  EXPECT_TRUE(out.str().ends_with("0:49 left\n")) << out.str();
+}
+
 TEST(Progress, ATerminalsLineIsRewrittenAndCutToItsWidth) {
   std::ostringstream out;
   Progress progress(out, {.total_steps = 9, .interval = 0, .columns = 21});

@@ -5,6 +5,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+
 #include "base/activity_clock.h"
 #include "models/ops/attention_function.h"
 #include "models/ops/backends.h"
@@ -12,6 +14,7 @@
 #include "models/ops/kv_cache.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/meta_kernels.h"
+#include "models/ops/next_token_attention.h"
 #include "models/undivided.h"
 
 namespace zero {
@@ -165,8 +168,11 @@ at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, 
   const at::Tensor rows = rotary.rows(qkv, positions, batch.documents, cache.capacity());
   const Heads heads = split_and_rotate(qkv, shape, table, rows);
   const KvCache::KeysValues all = cache.append(place.layer, heads.k, heads.v);
-  return composed::attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(shape.window),
-                          {.causal = false, .scale = shape.scale});
+  const at::Tensor& mask = cache.mask(shape.window);
+  const double scale = shape.scale > 0 ? shape.scale : 1 / std::sqrt(double(shape.head_dim));
+  const at::Tensor y = next_token_attention(heads.q, all, mask, scale);
+  if (y.defined()) return y;
+  return composed::attend(heads.q.transpose(1, 2), all.k, all.v, mask, {.causal = false, .scale = shape.scale});
 }
 
 }  // namespace zero

@@ -19,6 +19,7 @@ void KvCache::begin_pass(const Batch& batch) {
     positions_ = at::zeros({rows, capacity_}, batch.ids.options());
   }
   ZERO_CHECK(documents_.size(0) == rows, "a cache keeps the same number of rows in every pass");
+  masks_.clear();
   begin_ = end_;
   end_ += columns;
   positions_.narrow(1, begin_, columns)
@@ -44,7 +45,13 @@ KvCache::KeysValues KvCache::append(std::int64_t layer, const at::Tensor& k, con
   return {kept.k.narrow(2, 0, end_), kept.v.narrow(2, 0, end_)};
 }
 
-at::Tensor KvCache::mask(std::int64_t window) const {
+const at::Tensor& KvCache::mask(std::int64_t window) {
+  const auto [place, is_new] = masks_.try_emplace(window);
+  if (is_new) place->second = make_mask(window);
+  return place->second;
+}
+
+at::Tensor KvCache::make_mask(std::int64_t window) const {
   const bool all_near = window <= 0 || window >= end_;
   if (one_document_ && end_ - begin_ == 1 && all_near) return {};
   const at::Tensor all = at::arange(end_, documents_.options().dtype(at::kLong));
@@ -62,6 +69,7 @@ at::Tensor KvCache::mask(std::int64_t window) const {
 
 void KvCache::rewind(std::int64_t length) {
   ZERO_CHECK(length >= 0 && length <= end_, "a cache can only be rewound to an earlier length");
+  masks_.clear();
   begin_ = end_ = length;
 }
 

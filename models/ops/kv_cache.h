@@ -5,6 +5,7 @@
 // row, not counting padding. After n real tokens, the next token has position n.
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <vector>
 
 #include "models/unit.h"
@@ -29,8 +30,8 @@ class KvCache {
 
   /// The mask of the columns to which the pass's tokens attend: [B, 1, T, columns so far] bool. With a `window` (0:
   /// none) only the nearest positions count. Undefined if the tokens attend to all columns (one token per row and no
-  /// padding).
-  at::Tensor mask(std::int64_t window = 0) const;
+  /// padding). Made once for all layers of a pass.
+  const at::Tensor& mask(std::int64_t window = 0);
 
   std::int64_t length() const { return end_; }  // columns so far
   std::int64_t capacity() const { return capacity_; }
@@ -39,12 +40,15 @@ class KvCache {
   void rewind(std::int64_t length);
 
  private:
+  at::Tensor make_mask(std::int64_t window) const;
+
   std::int64_t capacity_;
-  std::int64_t begin_ = 0, end_ = 0;  // the columns of the current pass
-  at::Tensor documents_;              // [B, capacity] int32
-  at::Tensor positions_;              // [B, capacity] int64
-  bool one_document_ = true;          // no row has padding or several documents
-  std::vector<KeysValues> layers_;    // [B, kv_heads, capacity, head_dim]
+  std::int64_t begin_ = 0, end_ = 0;          // the columns of the current pass
+  at::Tensor documents_;                      // [B, capacity] int32
+  at::Tensor positions_;                      // [B, capacity] int64
+  bool one_document_ = true;                  // no row has padding or several documents
+  std::vector<KeysValues> layers_;            // [B, kv_heads, capacity, head_dim]
+  std::map<std::int64_t, at::Tensor> masks_;  // of the current pass, by window
 };
 
 }  // namespace zero

@@ -27,8 +27,7 @@ Batch batch_of(const ActivationWork& work) {
   batch.meta.device = work.on_device ? at::kCUDA : at::kCPU;
   batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels skip them
   const CategoryScope scope(MemoryCategory::activations);
-  if (work.packed && work.on_device && (work.trunks || work.compute == at::kFloat))
-    batch.bias = meta({B, 1, T, T}, work.compute);
+  if (work.packed && work.on_device && work.compute == at::kFloat) batch.bias = meta({B, 1, T, T}, work.compute);
   return batch;
 }
 

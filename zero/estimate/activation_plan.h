@@ -18,7 +18,6 @@ struct ActivationWork : KeptOptions {
   bool fuse_accumulation = false;  // as in EngineOptions and ParameterGroup::fuses_accumulation
   bool on_device = false;          // a GPU computes, with LibTorch's fused attention
   bool packed = false;             // rows hold several documents
-  bool trunks = false;             // which may have a trunk
   int context_ranks = 1;           // ranks that share the tokens of rows
   int tensor_ranks = 1;            // ranks that divide a context part; the model holds one rank's slices
   int stages = 1, stage = 0;       // stages of a pipeline, and the number of the planned one

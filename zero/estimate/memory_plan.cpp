@@ -127,7 +127,6 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.row_tokens();
   work.activations.packed = config.has_documents();
-  work.activations.trunks = config.preference && config.preference->takes_pairs();
   for (const std::string& file : config.data.train)
     if (data_kind(file) == "jsonl") work.activations.masked_targets = true;
   return work;

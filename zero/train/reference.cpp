@@ -134,9 +134,9 @@ std::string Reference::read_part(Part& part, bool has_checkpoint) {
     return "has no values for the " + name + " data";
   std::vector<float> values(static_cast<std::size_t>(tensor->numel()));
   file.read(name, 0, tensor->numel(), as_tensor(values));
+  stored_mark_ = stored("start");  // also if the values are computed again, which takes the same model
   if (stored(name) != hash_of_rows(part) + " " + checksum_of(values))
-    return "does not fit the " + name + " data, or is damaged";
-  stored_mark_ = stored("start");
+    return "does not fit the " + name + " data, is damaged, or is of another version of zero";
   rows.fill(std::move(values));
   return "";
 }

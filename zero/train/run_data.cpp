@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -148,6 +149,8 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
                                 const CoreSet& cores, at::Device device) {
   DataOptions options = options_of(config, model, tokenizer);
   options.cores = cores;
+  // A GPU's attention by spans takes no trunks, and a mask of each row would cost more than they save.
+  if (!device.is_cpu()) options.pairs.shares_prompts = false;
   if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)
     log_warning(
         tokenizer->model_path(), ": ", tokenizer->beside_merges(),
@@ -217,7 +220,10 @@ void check_first_example(const Config& config, const ModelConfig& model, const s
   DataOptions options = options_of(config, model, tokenizer);
   std::erase_if(options.files, [](const std::string& file) { return !data_kind(file).starts_with("json"); });
   options.weights.clear();
-  if (!options.files.empty()) preview_examples(options, options.use == ExampleUse::pair ? 2 : 1);
+  for (const std::string& file : std::exchange(options.files, {})) {
+    options.files = {file};
+    preview_examples(options, options.use == ExampleUse::pair ? 2 : 1);
+  }
 }
 
 std::int64_t steps_of(const Config& config, const TrainingData& data) {

@@ -61,7 +61,7 @@ struct PreviewOptions {
 void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer,
                    const PreviewOptions& preview);
 
-/// Throws InputError if training would refuse the first example of data.train. Looks at no texts and ids.
+/// Throws InputError if training would refuse the first example of a file of data.train. Looks at no texts and ids.
 void check_first_example(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
 
 /// Returns the number of steps: training.steps, or the steps in training.epochs. Throws InputError if the warm-up is

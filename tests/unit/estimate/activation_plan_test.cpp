@@ -28,21 +28,6 @@ TEST(ActivationPlan, CountsWhatPackedRowsTakeOnAGpu) {
             planned(at::kFloat, 2, 2048, false).peak() + 4 * 2 * 2048 * 2048);
 }
 
-// A kernel with a bias takes no grouped heads: it keeps copies of keys and values for all query heads.
-TEST(ActivationPlan, CountsTheBiasOfPairsOnAGpu) {
-  const Model model = make_model(preset_config("tinyllama-1.1b"));
-  const auto kept = [&](bool trunks) {
-    MemoryWork work;
-    work.engine.precision.compute = at::kBFloat16;
-    work.on_device = true;
-    work.activations.seq_len = 1024;
-    work.activations.packed = true;
-    work.activations.trunks = trunks;
-    return plan_memory(model, work).activations.kept;
-  };
-  EXPECT_EQ(kept(true) - kept(false), 2 * 1024 * 1024 + 22 * 2 * 1024 * 2048 * 2);
-}
-
 // Its kernels take both, and hold the same.
 TEST(ActivationPlan, CountsTheSameInFp16AsInBf16OnAGpu) {
   const Model model = make_model(preset_config("llama-110m"));

@@ -85,6 +85,7 @@ def check_csv_refusals(place):
     for words, piece in (("--columns z", "a.csv: has no column 'z'; it has q, a"), ("--rename q=a", "two columns the same name"), ("--rename q", "must be OLD=NEW"),
                          ("--delimiter ab", "one character"), ("--json a --to x.jsonl --columns a,none", "no column 'none'")):
         place.refuses("a.csv", *words.split(), pieces=[piece])
+    assert "to_jsonl: nodir/rows.jsonl: No such file" in place.convert("a.csv", "--to", "nodir/rows.jsonl", code=1)[1]
     place.refuses("a.csv", "few.csv", "--to", "rows.jsonl", pieces=["few.csv:4"])
     assert not [name for name in os.listdir(place.folder) if name.startswith("rows.jsonl")], "half a file was left"
     place.write("rows.jsonl.part", b"mine")

@@ -88,7 +88,9 @@ def check_memory_is_the_estimate(place):
 
 def check_written_configuration_trains(place):
     said = place.run("zero_plan", "config.toml", "--ranks-per-node", "2", "--no-measure", "--write", "planned.toml", "--largest-batch").stdout
-    assert "largest local_batch_size" in said and "planned.toml" in said, said
+    assert "largest local_batch_size" in said and "scripts/train planned.toml -np 2" in said, said
+    first = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure", "--best", "1", "--largest-batch")["layouts"][0]
+    assert first["largest_local_batch_size"] >= 1, first
     assert len(place.train("planned.toml", 2)) == 2
     assert "exists" in place.run("zero_plan", "config.toml", "--write", "planned.toml", code=2).stderr
 
@@ -116,7 +118,7 @@ def check_data_sheets(place):
 
 def check_refusals(place):
     cases = [(["llama-15m", "--machine", "h900"], "h100-node"), (["nothing-here"], "is not there"), ([], "name a model or a configuration"),
-             (["config.toml", "--seq-len", "64"], "is for a model"), (["llama-15m", "--nodes", "2", "--link", "100"], "is no rate"),
+             (["config.toml", "--seq-len", "64"], "is for a model"), (["llama-15m", "--nodes", "2", "--link", "100"], "is no rate"), (["llama-15m", "--link", "10GB"], "give --nodes too"),
              (["llama-15m", "--machine", "h100-node", "--memory", "80"], "unit"), (["tinyllama-1.1b", "--memory", "600MiB", "--ranks-per-node", "1", "--no-measure"], "no layout fits")]
     for words, said in cases:
         error = place.run("zero_plan", *words, code=2).stderr
@@ -139,7 +141,14 @@ def check_config_without_a_terminal(place):
         error = place.run("zero_config", *words, code=2).stderr
         assert said in error, (words, error)
     said = place.run("zero_config", "--model", "llama-tiny", "--data", "tokens.bin", "--machine", "h100-node", "--nodes", "4", "--slurm", "--out", "gpu.toml").stdout
-    assert "sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 examples/slurm.sbatch gpu.toml" in said, said
+    assert re.search(r"sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 \S*/examples/slurm.sbatch gpu.toml", said), said
+    with open(place.path("hosts"), "w") as file:
+        file.write("# nodes\nn1 slots=8\nn2 slots=8\nn2\n")
+    words = ["--model", "llama-tiny", "--data", "tokens.bin", "--machine", "mi300x-node", "--out", "hosts.toml", "--hostfile"]
+    assert "hosts: names 2 nodes, and --nodes is 3" in place.run("zero_config", *words, "hosts", "--nodes", "3", code=2).stderr
+    assert "is no file that can be read" in place.run("zero_config", *words, "nothere", code=2).stderr
+    said = place.run("zero_config", *words, "hosts").stdout  # the file has the number of nodes
+    assert "2 nodes" in said and "mpirun --hostfile hosts --bind-to none --map-by ppr:8:node -np 16 " in said and "note: zero has no backend for this GPU" in said, said
 
 
 def check_what_is_written_can_be_trained(place):
@@ -153,6 +162,9 @@ def check_what_is_written_can_be_trained(place):
         with open(place.path(file + ".toml")) as written:
             text = written.read()
         assert words in text and lacks not in text and "warmup_ratio = 0.03" in text, text
+    both = ",".join(os.path.join(place.data, *names) for names in (("smollm2", "gsm8k.jsonl"), ("preferences", "texts.jsonl")))
+    error = place.run("zero_config", "--model", model, "--data", both, *base, "--set", "data.chat_template=chatml", "--out", "both.toml", code=2).stderr
+    assert "texts.jsonl:1" in error and "pair" in error, error
     words = os.path.join(place.data, "..", "..", "examples", "data", "kjv.txt")
     tokenizer = os.path.join(place.data, "tinyllama-chat", "tokenizer.model")
     for more, said in [(["--model", "llama-tiny", "--data", words, "--tokenizer", tokenizer], "vocab_size is 512"),
@@ -203,7 +215,17 @@ def check_translations(place):
     place.run("zero_config", "--from", "ds.json", "--model", "model", *words, "--steps", "2", "--seq-len", "32", "--out", "model.toml")
     with open(place.path("model.toml")) as file:
         assert "[lora]" not in file.read()
-    # Flags go before the file.
+    # Flags go before the file, and a warm-up in steps before a translated ratio.
+    with open(place.path("warm.yml"), "w") as file:
+        file.write("base_model: m\nnum_epochs: 1\n")
+    place.run("zero_config", "--from", "warm.yml", "--model", "llama-tiny", *words, "--set", "lr_scheduler.warmup_steps=2", "--global-batch", "4", "--out", "my warm.toml")
+    with open(place.path("my warm.toml")) as file:
+        text = file.read()
+    assert "warmup_steps = 2" in text and "warmup_ratio" not in text and "scripts/train 'my warm.toml'" in text, text
+    with open(place.path("long.yml"), "w") as file:
+        file.write("base_model: m\nmax_steps: 1000\n")
+    said = place.run("zero_config", "--from", "long.yml", "--model", "llama-tiny", *words, "--steps", "20", "--global-batch", "4", "--out", "long.toml").stdout
+    assert "lr_scheduler.warmup_steps: the command line gives another" in said, said
     said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--out", "own.toml").stdout
     assert "training.global_batch_size: the command line gives another" in said, said
     with open(place.path("own.toml")) as file:
@@ -223,7 +245,7 @@ def check_translations(place):
     with open(place.path("a.toml")) as file:
         text = file.read()
     assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text
-    for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model"),
+    for name, bad, error in [("bad.yml", "a: [", "is no YAML"), ("bad.json", "{", "bad.json"), ("other.yml", "a: 1\n", "neither base_model"), ("own.toml", "[job]\n", "own.toml: TOML is what zero_train reads"),
                              ("grpo.yml", "base_model: m\nrl: grpo\n", "grpo.yml: rl: grpo: zero has no reward models")]:
         with open(place.path(name), "w") as file:
             file.write(bad)
@@ -259,7 +281,7 @@ def drive(place, words, answers):
 
 def check_questions_on_a_terminal(place):
     code, said = drive(place, ["zero_config", "--ranks-per-node", "2", "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--no-measure", "--output-dir", "out", "--out", "new.toml"],
-                       [("Model: ", "no/such"), ("zero_fetch", "llama-tiny"), ("Data: ", "tokens.bin"), ("Machine: ", "")])
+                       [("Model: ", "no/such"), ("zero_fetch", "llama-tiny"), ("Data: ", "~/none.bin"), (os.environ.get("HOME", "") + "/none.bin: is no file", "tokens.bin"), ("Machine: ", "")])
     assert code == 0 and "wrote new.toml" in said and "scripts/train new.toml -np 2" in said, (code, said)
     with open(place.path("new.toml")) as file:
         text = file.read()

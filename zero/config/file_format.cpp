@@ -1,13 +1,13 @@
 #include "zero/config/file_format.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "base/files/file.h"
 #include "base/log.h"
+#include "base/shell_word.h"
 
 namespace zero {
 namespace {
@@ -37,17 +37,6 @@ const std::vector<Format>& formats() {
       {"packed by zip", "PK\x03\x04"sv, {".zip"}, "unzip -p"},
   };
   return all;
-}
-
-/// A path as one word of a shell.
-std::string shell_word(const std::string& path) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) || c >= 0x80 || std::string_view("/._-+,:@%=").find(char(c)) != std::string_view::npos;
-  };
-  if (!path.empty() && path.front() != '-' && std::ranges::all_of(path, is_plain)) return path;
-  std::string word = "'";
-  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
 }
 
 /// The converted file's name, in the working directory. It is none that exists under a false name.

@@ -132,7 +132,8 @@ std::string foreign_text_hint(std::string_view text) {
   std::string hint = std::string(deepspeed ? "this is JSON, DeepSpeed's by its keys"
                                  : json    ? "this is JSON"
                                            : "this looks like YAML") +
-                     "; a configuration is TOML, for example examples/pretrain.toml";
+                     "; a configuration is TOML, for example examples/pretrain.toml" +
+                     (deepspeed || (!json && has("base_model")) ? ", and zero_config --from translates this one" : "");
   std::vector<const ForeignKey*> told;
   for (const std::string& word : words)
     if (const ForeignKey* foreign = find(word);

@@ -33,8 +33,8 @@ const std::vector<AbsentKey>& absent_keys();
 /// Returns an empty string for other values.
 std::string foreign_value_hint(const std::string& value, const std::string& rule);
 
-/// Recognises JSON (DeepSpeed's by its keys) and YAML, and returns a hint with this project's names for the text's
-/// first keys. Returns an empty string for other texts.
+/// Recognises JSON (DeepSpeed's by its keys) and YAML (axolotl's by base_model). Returns a hint with this project's
+/// names for the text's first keys, which names the translator if there is one; an empty string for other texts.
 std::string foreign_text_hint(std::string_view text);
 
 }  // namespace zero

@@ -1,5 +1,7 @@
 #include "zero/estimate/key_values.h"
 
+#include "base/shell_word.h"
+
 namespace zero {
 namespace {
 
@@ -20,12 +22,7 @@ void set_keys(Config& config, const KeyValues& values) {
 std::string as_arguments(const KeyValues& values) {
   std::string words;
   for (const auto& [name, value] : values) {
-    std::string pair = name + "=" + word_of(value), quoted;
-    if (pair.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._=/-") != pair.npos) {
-      for (char c : pair) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-      pair = "'" + quoted + "'";
-    }
-    words += (words.empty() ? "--set " : " --set ") + pair;
+    words += (words.empty() ? "--set " : " --set ") + shell_word(name + "=" + word_of(value));
   }
   return words;
 }

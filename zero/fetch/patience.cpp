@@ -31,7 +31,8 @@ Patience::Patience(int tries, std::string what, Sleep sleep)
 void Patience::wait_after(const HttpAnswer& answer) {
   using std::chrono::milliseconds;
   if (failed_ == tries_)
-    throw Error(text(what_, ": ", failure_of(answer), ", after ", failed_ + 1, failed_ ? " tries" : " try", remedy));
+    throw Error(text(what_, ": ", failure_of(answer), ", after ", failed_ + 1, failed_ ? " tries" : " try", remedy,
+                     answer.trouble.empty() ? "" : "; HF_ENDPOINT=URL names another hub"));
   if (answer.wait && *answer.wait > longest_wish)
     throw Error(text(what_, ": ", failure_of(answer), ", and asks to wait for ", answer.wait->count(), " s", remedy));
   const milliseconds doubled = std::min(longest_wait, first_wait * (1 << std::min(failed_, 16)));

@@ -19,6 +19,7 @@ struct NodeSheet {
   double host_rate = 0;                  // bytes per second of the host's memory, of the whole node
   double disk_read = 0, disk_write = 0;  // bytes per second of the node's local NVMe
   std::string source;
+  std::string disk_source = "DeepNVMe's published rate for Gen5";
   bool runs_zero = true;  // false: zero has no backend for this GPU
 };
 

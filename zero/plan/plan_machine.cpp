@@ -33,6 +33,8 @@ constexpr double network_latency = 5e-6;  // for each node of a ring
 constexpr double cable_latency = 50e-6;   // of messages over TCP
 
 void add_network(PlanMachine& machine, const MachineRequest& request, double sheet_rate) {
+  if (machine.nodes == 1 && !request.link.empty())
+    throw InputError("--link " + request.link + ": is the link between nodes; give --nodes too");
   if (machine.nodes == 1) return;
   const bool given = !request.link.empty(), sheet = sheet_rate > 0 && !given;
   const double rate = given   ? link_rate(request.link, "--link") / machine.ranks_per_node
@@ -69,7 +71,7 @@ PlanMachine machine_of_sheet(const MachineRequest& request) {
   const int gpus = machine.ranks_per_node;
   machine.host_link = {sheet.host_link * share_of_link, "80 % (assumed) of the data sheet's PCIe rate"};
   machine.host_memory = {sheet.host_rate * 0.6 / gpus, "60 % (assumed) of the host's channels, divided by the GPUs"};
-  machine.disk_read = {sheet.disk_read / gpus, "the node's drives (DeepNVMe's published rate for Gen5), divided"};
+  machine.disk_read = {sheet.disk_read / gpus, "the node's drives (" + sheet.disk_source + "), divided"};
   machine.disk_write = {sheet.disk_write / gpus, "the same"};
   machine.disk_update = {1 / (1 / machine.disk_read.value + 1 / machine.disk_write.value), "both in turns"};
   if (!sheet.runs_zero) machine.notes.push_back("zero has no backend for this GPU: the plan only compares machines");

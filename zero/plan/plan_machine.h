@@ -52,7 +52,8 @@ int ranks_here();
 /// The ranks of the machine that a request names.
 std::int64_t ranks_of(const MachineRequest& request);
 
-/// `config`: names the folder of offloaded states. Throws InputError for an unknown machine or a size without a unit.
+/// `config`: names the folder of offloaded states. Throws InputError for an unknown machine, a size without a unit, or
+/// a link between nodes of a single node.
 PlanMachine make_machine(const MachineRequest& request, const Config& config);
 
 /// Bytes per second of "100Gbit", "10GB" or "1.5 GB/s". Throws InputError that names `option`.

@@ -21,7 +21,7 @@ std::string in_bytes(double bytes) { return bytes < 1 ? "-" : bytes_text(std::in
 std::string number(double value) {
   char words[32];
   const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-  std::snprintf(words, sizeof words, "%.*f", digits, value);
+  std::snprintf(words, sizeof words, value < 0.1 ? "%.*g" : "%.*f", digits, value);
   return words;
 }
 
@@ -87,7 +87,8 @@ std::string parts_of_step(const StepTime& time) {
   return lines;
 }
 
-std::string plan_json(const SearchResult& result, const PlanMachine& machine, const MeasuredFigures* measured) {
+std::string plan_json(const SearchResult& result, const PlanMachine& machine, const MeasuredFigures* measured,
+                      const std::function<std::int64_t(const PlannedLayout&)>& largest_batch) {
   nlohmann::ordered_json plan;
   plan["version"] = 1;
   plan["machine"] = machine.describe();
@@ -109,30 +110,26 @@ std::string plan_json(const SearchResult& result, const PlanMachine& machine, co
     one["sent_in_node_bytes"] = layout.time.bytes_in_node;
     one["sent_between_bytes"] = layout.time.bytes_between;
     one["disk_bytes"] = layout.time.bytes_disk;
+    if (largest_batch) one["largest_local_batch_size"] = largest_batch(layout);
     plan["layouts"].push_back(one);
   }
   if (measured) plan["comparison"] = comparison_of(*measured, result.best[0]);
   return plan.dump() + "\n";
 }
 
-void write_plan(const std::string& path, const PlannedLayout& layout, const PlanMachine& machine) {
+void write_plan(const std::string& path, const PlannedLayout& layout, const PlanMachine& machine,
+                const std::string& command) {
   if (is_there(path)) throw InputError("--write " + path + ": exists; name another file, or remove that one");
   Config config = layout.config;
   config.training.global_batch_size = layout.batch.global_batch_size;
   std::string words =
       text("# Planned for ", machine.describe(), ".\n# ", layout.describe(), ": ", number(layout.time.seconds()),
            " s a step predicted, ", number(layout.tokens_per_second()), " tokens/s, bound by ", layout.time.bound(),
-           ";\n# ", bytes_text(rank_memory(layout, machine)),
-           " for the fullest rank.\n# Start: ", command_of(path, machine), "\n", resolved_toml(config));
+           ";\n# ", bytes_text(rank_memory(layout, machine)), " for the fullest rank.\n# Start: ", command, "\n",
+           resolved_toml(config));
   NewFile file(path);
   file.append(words.data(), std::int64_t(words.size()));
   file.publish();
-}
-
-std::string command_of(const std::string& path, const PlanMachine& machine) {
-  if (machine.nodes == 1) return text("mpirun --bind-to none -np ", machine.ranks_per_node, " zero_train ", path);
-  return text("mpirun --bind-to none -np ", machine.ranks(), " --hostfile HOSTS --map-by ppr:", machine.ranks_per_node,
-              ":node zero_train ", path);
 }
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 #pragma once
 // PlanTable: prints planned layouts for people, as JSON for programs, and as a configuration for zero_train.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,15 @@ struct MeasuredFigures {
 };
 
 /// One object: machine, sources, and a list of layouts with settings, seconds, parts and bytes. With a run's figures,
-/// it also compares them with those of the first layout. "error" is predicted / measured - 1.
-std::string plan_json(const SearchResult& result, const PlanMachine& machine,
-                      const MeasuredFigures* measured = nullptr);
+/// it also compares them with those of the first layout. "error" is predicted / measured - 1. `largest_batch`, if
+/// given, adds each layout's largest local_batch_size.
+std::string plan_json(const SearchResult& result, const PlanMachine& machine, const MeasuredFigures* measured = nullptr,
+                      const std::function<std::int64_t(const PlannedLayout&)>& largest_batch = {});
 
 /// Writes the configuration with the layout's settings, in a file that parse_config() reads. Every setting that the
-/// planner chose has a comment. Throws InputError if the file exists.
-void write_plan(const std::string& path, const PlannedLayout& layout, const PlanMachine& machine);
-
-/// The command that starts the run.
-std::string command_of(const std::string& path, const PlanMachine& machine);
+/// planner chose has a comment, and `command`, which starts the run, is at the top. Throws InputError if the file
+/// exists.
+void write_plan(const std::string& path, const PlannedLayout& layout, const PlanMachine& machine,
+                const std::string& command);
 
 }  // namespace zero

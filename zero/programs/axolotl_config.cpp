@@ -19,16 +19,15 @@ namespace {
 
 Converter betas_part(int index) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
-    if (!value.is_number()) return "no number";
+    const std::string beta = number_of(value).dump();
     for (std::string& set : config.overrides)
       if (set.starts_with("optimizer.betas=[")) {
         const std::size_t begin = set.find('[') + 1, comma = set.find(','), end = set.find(']');
         const std::string first = set.substr(begin, comma - begin), second = set.substr(comma + 2, end - comma - 2);
-        set = "optimizer.betas=[" + (index == 0 ? value.dump() : first) + ", " + (index == 1 ? value.dump() : second) +
-              "]";
+        set = "optimizer.betas=[" + (index == 0 ? beta : first) + ", " + (index == 1 ? beta : second) + "]";
         return "";
       }
-    set(config, "optimizer.betas", index == 0 ? "[" + value.dump() + ", 0.999]" : "[0.9, " + value.dump() + "]");
+    set(config, "optimizer.betas", index == 0 ? "[" + beta + ", 0.999]" : "[0.9, " + beta + "]");
     return "";
   };
 }
@@ -122,7 +121,7 @@ Converter per_epoch(const std::string& key) {
 }
 
 std::string validation_into(const Json& value, ForeignConfig& config) {
-  const double share = number_of(value).get<double>();
+  const double share = value == false ? 0 : number_of(value).get<double>();
   if (share == 0) return "off, as here";
   if (share < 0 || share > 0.5)
     return "must be a share of the rows, at most 0.5: give --set data.validation_fraction, or files in data.validation";
@@ -334,6 +333,7 @@ void drop_other_preferences(ForeignConfig& config) {
     }
   if (!found) return drop(config, "preference.", "", "there is no rl");
   drop(config, "data.train_on=", "train_on_inputs", "preferences count answers alone");
+  drop(config, "data.packing=", "sample_packing", "a pair is a row of its own");
   for (const std::string& key : keys_of("preference"))
     if (!preference.reads(key))
       drop(config, "preference." + key, "", "is not for preference.method = \"" + preference.method + '"');
@@ -355,9 +355,15 @@ void drop_without_validation(ForeignConfig& config) {
   drop(config, "checkpoint.keep_best", "load_best_model_at_end", "give --set checkpoint.keep_best=true" + data);
 }
 
-double number_at(const Json& tree, const char* key) {
+/// 0 for a key that is open, empty or "auto".
+double number_at(const Json& tree, const char* key, const std::string& source) {
   const auto found = tree.find(key);
-  return found != tree.end() && !found->is_null() ? number_of(*found).get<double>() : 0;
+  if (found == tree.end() || found->is_null() || words_of(*found).empty() || *found == "auto") return 0;
+  try {
+    return number_of(*found).get<double>();
+  } catch (const InputError& error) {
+    throw InputError(source + ": " + key + " " + error.what());
+  }
 }
 
 }  // namespace
@@ -373,14 +379,15 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   ForeignConfig config;
   config.tool = "axolotl";
   config.source = source;
-  config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps"), 0.0, 1e10));
-  config.epochs = number_at(tree, "num_epochs");
+  config.packs = false;
+  config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
+  config.epochs = number_at(tree, "num_epochs", source);
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
     return why_absent(path, axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
   add_axolotl_defaults(tree, config);
-  config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size"), 0.0, 1e9)) *
-                        std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps"), 1.0, 1e9));
+  config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size", source), 0.0, 1e9)) *
+                        std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps", source), 1.0, 1e9));
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
   drop_other_preferences(config);
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one

@@ -17,13 +17,17 @@ const std::map<std::string, std::string>& places() {
 
 std::string betas_into(const Json& value, ForeignConfig& config) {
   if (!value.is_array() || value.size() != 2) return "no two numbers";
-  set(config, "optimizer.betas", value.dump());
+  set(config, "optimizer.betas", "[" + number_of(value[0]).dump() + ", " + number_of(value[1]).dump() + "]");
   return "";
 }
 
 /// Parameters of an Adam whose other value is not there.
 Converter as_here(bool here, const std::string& why) {
   return [=](const Json& value, ForeignConfig&) { return value == here ? "as here" : why; };
+}
+
+Converter word_as_here(const std::string& here, const std::string& why) {
+  return [=](const Json& value, ForeignConfig&) { return words_of(value) == here ? "as here" : why; };
 }
 
 /// Only if it is on: its type is that of the computation.
@@ -102,6 +106,7 @@ const KeyTable& deepspeed_table() {
       {"scheduler.params.total_num_steps", number("training.steps")},
       {"scheduler.params.cos_min_ratio", number("lr_scheduler.min_lr_ratio")},
       {"scheduler.params.warmup_max_lr", absent("only a number sets the rate")},
+      {"scheduler.params.warmup_type", word_as_here("linear", "a warm-up is linear here")},
       {"scheduler.params.warmup_min_lr", absent("a warm-up begins at lr / warmup_steps")},
       {"scheduler.params.warmup_min_ratio", absent("a warm-up begins at lr / warmup_steps")},
       {"activation_checkpointing.partition_activations", flag("activation_checkpoint.mode", "\"full\"")},
@@ -140,12 +145,31 @@ const PrefixReasons& deepspeed_prefixes() {
 /// WarmupLR and WarmupDecayLR set the rate themselves, whatever the optimizer's is.
 void take_rate_of_scheduler(const Json& tree, ForeignConfig& config) {
   const Json::json_pointer place("/scheduler/params/warmup_max_lr");
-  if (!tree.contains(place) || !tree[place].is_number()) return;
-  const std::string rate = "optimizer.lr=" + tree[place].dump();
+  if (!tree.contains(place) || tree[place] == "auto") return;
+  const std::string rate = "optimizer.lr=" + number_of(tree[place]).dump();
   std::erase_if(config.dropped, [](const auto& dropped) { return dropped.first == "scheduler.params.warmup_max_lr"; });
   std::erase_if(config.overrides, [&](const std::string& setting) { return setting == rate; });
   drop(config, "optimizer.lr=", "optimizer.params.lr", "the scheduler's warmup_max_lr is the rate");
   config.overrides.push_back(rate);
+}
+
+/// DeepSpeed's own defaults of a scheduler's parameters ("Learning Rate Schedulers" in its documentation).
+void add_scheduler_defaults(const Json& tree, ForeignConfig& config) {
+  const Json::json_pointer type("/scheduler/type");
+  const std::string name = tree.contains(type) ? words_of(tree[type]) : "";
+  if (!name.starts_with("Warmup")) return;
+  const auto has = [&](const char* parameter) {
+    return tree.contains(Json::json_pointer(std::string("/scheduler/params/") + parameter));
+  };
+  if (!has("warmup_num_steps")) set_default(config, "lr_scheduler.warmup_steps", "1000");
+  if (name == "WarmupCosineLR" && !has("cos_min_ratio")) set_default(config, "lr_scheduler.min_lr_ratio", "0.0001");
+  if (!has("warmup_type"))
+    config.dropped.emplace_back("scheduler.params.warmup_type",
+                                "is not in the file, so \"log\" counts there; here a "
+                                "warm-up is linear");
+  if (name == "WarmupCosineLR" || has("warmup_max_lr")) return;
+  drop(config, "optimizer.lr=", "optimizer.params.lr", "the scheduler's warmup_max_lr is the rate, 0.001 by default");
+  set(config, "optimizer.lr", "0.001");
 }
 
 /// Throws InputError for settings that contradict each other or have no meaning.
@@ -176,8 +200,9 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
         "--set lr_scheduler.type=linear, or another");
   if (!has("/scheduler") && !for_trainer) set_default(config, "lr_scheduler.type", "\"constant\"");
   take_rate_of_scheduler(tree, config);
+  add_scheduler_defaults(tree, config);
   const auto whole = [&](const char* key) {
-    return tree.contains(key) && tree[key].is_number_integer() ? tree[key].get<std::int64_t>() : 0;
+    return tree.contains(key) && tree[key] != "auto" ? std::int64_t(number_of(tree[key]).get<double>()) : 0;
   };
   if (whole("train_batch_size") == 0 && (!has("/gradient_accumulation_steps") || whole("gradient_accumulation_steps")))
     config.rows_of_rank =

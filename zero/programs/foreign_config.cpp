@@ -22,6 +22,8 @@ ForeignConfig read_foreign_config(const std::string& path) {
   if (words.size() > most_bytes)
     throw InputError("--from " + path + ": has more than 1 MiB, so it is no configuration");
   if (words.starts_with("\xEF\xBB\xBF")) words.erase(0, 3);  // a byte order mark
+  if (path.ends_with(".toml"))
+    throw InputError("--from " + path + ": TOML is what zero_train reads, and needs no translation");
   const std::size_t first = words.find_first_not_of(" \t\r\n");
   return first != words.npos && words[first] == '{' ? translate_deepspeed(words, path) : translate_axolotl(words, path);
 }

@@ -13,6 +13,7 @@ struct ForeignConfig {
   std::vector<std::string> overrides;   // "section.key=value", as for --set
   std::string model, data, output_dir;  // empty: not named. `data`: files, separated by commas
   bool lora = false;
+  bool packs = true;              // the tool packs conversations unless the file says otherwise, or has no say
   std::int64_t steps = 0;         // of the run; 0: the file does not say
   double epochs = 0;              // the same
   std::int64_t rows_of_rank = 0;  // rows of a step for each rank: micro-batch x accumulation; 0: the file does not say

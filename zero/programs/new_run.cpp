@@ -114,13 +114,18 @@ void check_machine(const std::string& machine) {
   if (machine != "here") node_sheet(machine);
 }
 
+bool takes_preferences(const NewRun& run) {
+  return use_of(run) != ExampleUse::single ||
+         std::ranges::any_of(run.overrides, [](const std::string& set) { return set.starts_with("preference."); });
+}
+
 Config config_of(const NewRun& run, const MachineRequest& machine) {
   const bool preset = is_preset(run.model);
   std::string file = "[job]\noutput_dir = " + toml_text(run.output_dir) + "\n[model]\n" + (preset ? "preset" : "path") +
                      " = " + toml_text(run.model) + "\n[data]\ntrain = " + list_of(files_of(run.data)) + "\n";
   if (!run.tokenizer.empty()) file += "tokenizer = " + toml_text(run.tokenizer) + "\n";
   const ExampleUse use = use_of(run);
-  if (use == ExampleUse::single && holds_examples(run)) file += "packing = true\n";
+  if (run.packs && !takes_preferences(run) && holds_examples(run)) file += "packing = true\n";
   file += "[training]\nseq_len = 1\n";
   file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
   file += "[zero]\nstage = 1\n" + settings_of(run, use);

@@ -19,6 +19,7 @@ struct NewRun {
   std::int64_t seq_len = 0;            // 0: 1,024, on GPUs 2,048, at most the model's context
   std::int64_t global_batch = 0;       // 0: 32 rows, for a preset on GPUs about 524,288 tokens
   std::vector<std::string> overrides;  // --set
+  bool packs = true;                   // conversations, if `overrides` do not say
 };
 
 /// Throws InputError for a path that is not a model, and for answers that contradict each other.
@@ -31,6 +32,9 @@ bool needs_tokenizer(const NewRun& run);
 void check_tokenizer(const std::string& path);
 /// Throws InputError that lists the machines.
 void check_machine(const std::string& machine);
+
+/// True if the first file of data has pairs or judged answers, or if a setting names a method of preferences.
+bool takes_preferences(const NewRun& run);
 
 Config config_of(const NewRun& run, const MachineRequest& machine);
 

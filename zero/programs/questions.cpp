@@ -1,5 +1,6 @@
 #include "zero/programs/questions.h"
 
+#include <cstdlib>
 #include <istream>
 #include <ostream>
 
@@ -11,6 +12,12 @@ namespace {
 std::string trimmed(const std::string& words) {
   const std::size_t begin = words.find_first_not_of(" \t\r"), end = words.find_last_not_of(" \t\r");
   return begin == words.npos ? "" : words.substr(begin, end - begin + 1);
+}
+
+/// A shell would replace "~/" in a word of a command line; nothing does so in an answer.
+std::string with_home(const std::string& answer) {
+  const char* home = std::getenv("HOME");
+  return home && answer.starts_with("~/") ? home + answer.substr(1) : answer;
 }
 
 /// Returns true if the answer can be used.
@@ -31,7 +38,7 @@ void ask_one(const Question& question, std::istream& in, std::ostream& out) {
     out << question.words << (question.usual.empty() ? "" : " [" + question.usual + "]") << ": " << std::flush;
     if (!std::getline(in, line))
       throw InputError(question.flag + ": has no answer, because the input ended; give it on the command line");
-    line = trimmed(line);
+    line = with_home(trimmed(line));
     if (accept(question, line.empty() ? question.usual : line, out)) return;
   }
 }

@@ -19,6 +19,7 @@ struct Question {
 
 /// Asks every question without an answer, in order. If `on_terminal` is false, takes usual answers, and throws
 /// InputError that names the flags of all questions that have none. Throws InputError if the input ends.
+/// A typed answer may begin with "~/", the home directory.
 void ask(const std::vector<Question>& questions, bool on_terminal, std::istream& in, std::ostream& out);
 
 }  // namespace zero

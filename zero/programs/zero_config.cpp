@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "base/error.h"
@@ -26,6 +28,7 @@
 #include "zero/programs/new_run.h"
 #include "zero/programs/program.h"
 #include "zero/programs/questions.h"
+#include "zero/programs/start_command.h"
 #include "zero/programs/written_output.h"
 #include "zero/train/run_data.h"
 
@@ -38,6 +41,7 @@ struct Arguments {
   std::string machine_name;  // as answered; empty: not yet
   std::string out = "config.toml", hostfile, from, probe;
   bool slurm = false, no_measure = false;
+  bool names_nodes = false;  // --nodes is given
 };
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -70,19 +74,6 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--probe", arguments.probe)->group("");  // internal: for this program's ranks under mpirun
 }
 
-std::string start_command(const Arguments& arguments, const PlanMachine& machine) {
-  if (arguments.slurm)
-    return text(
-        "sbatch -N ", machine.nodes, " --ntasks-per-node=", machine.ranks_per_node,
-        machine.gpu ? text(" --gpus-per-node=", machine.ranks_per_node) : text(" --cpus-per-task=", machine.threads),
-        " examples/slurm.sbatch ", arguments.out);
-  if (!arguments.hostfile.empty())
-    return text("mpirun --hostfile ", arguments.hostfile, " --bind-to none -np ", machine.ranks(),
-                " build/release/bin/zero_train ", arguments.out);
-  if (machine.nodes > 1) return command_of(arguments.out, machine);
-  return text("scripts/train ", arguments.out, " -np ", machine.ranks());
-}
-
 /// Keys with the same reason share a line.
 void print_dropped(const ForeignConfig& foreign) {
   std::vector<std::pair<std::string, std::string>> lines;  // reason, keys
@@ -108,6 +99,13 @@ void take_batch(Arguments& arguments, const ForeignConfig& foreign) {
   run.global_batch = foreign.rows_of_rank * holders;
   std::cout << "global batch: " << foreign.rows_of_rank << " rows a rank x " << holders << " = " << run.global_batch
             << " rows\n";
+}
+
+bool is_longer_warmup(const ForeignConfig& foreign, std::int64_t steps) {
+  const std::string key = "lr_scheduler.warmup_steps=";
+  return steps > 0 && std::any_of(foreign.overrides.begin(), foreign.overrides.end(), [&](const std::string& setting) {
+           return setting.starts_with(key) && std::atoll(setting.c_str() + key.size()) > steps;
+         });
 }
 
 /// Fills answers that flags leave open, and lists what has no effect here.
@@ -140,6 +138,12 @@ ForeignConfig take_foreign(Arguments& arguments) {
     });
   };
   drop(run.steps > 0, {"training.steps=", "training.epochs="});
+  const auto names = [&](const std::string& prefix) {
+    return std::any_of(run.overrides.begin(), run.overrides.end(),
+                       [&](const std::string& setting) { return setting.starts_with(prefix); });
+  };
+  drop(names("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"});  // steps and a ratio contradict each other
+  drop(is_longer_warmup(foreign, run.steps), {"lr_scheduler.warmup_steps="});
   drop(run.seq_len > 0, {"training.seq_len="});
   drop(run.global_batch > 0, {"training.global_batch_size="});
   drop(run.method == "full", {"lora."});
@@ -149,8 +153,20 @@ ForeignConfig take_foreign(Arguments& arguments) {
   for (const std::string& setting : foreign.overrides) std::cout << "  " << setting << '\n';
   print_dropped(foreign);
   if (run.method.empty()) run.method = foreign.lora ? "lora" : "full";
-  run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
+  run.packs = foreign.packs;
   return foreign;
+}
+
+/// Puts the file's settings before those of the command line, once the data are known.
+void merge(NewRun& run, ForeignConfig& foreign) {
+  if (takes_preferences(run))
+    for (const char* key : {"data.packing", "data.train_on"})
+      std::erase_if(foreign.overrides, [&](const std::string& setting) {
+        if (!setting.starts_with(std::string(key) + "=")) return false;
+        std::cout << "dropped: " << setting << ": the data are for preferences, whose answers alone count\n";
+        return true;
+      });
+  run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
 }
 
 void ask_user(Arguments& arguments) {
@@ -168,7 +184,7 @@ void ask_user(Arguments& arguments) {
         isatty(STDIN_FILENO) == 1, std::cin, std::cout);
 }
 
-/// Throws InputError for what zero_train would refuse: another tokenizer's data, or an example of another kind.
+/// Throws InputError for what zero_train would refuse: another tokenizer's data, or a first example of another kind.
 void check_training(const Config& config, const ModelConfig& model) {
   check_first_example(config, model, tokenizer_of(config, model));
 }
@@ -196,9 +212,13 @@ int configure(Arguments& arguments) {
   choose_fast_matmul();
   if (is_there(arguments.out)) throw InputError("--out " + arguments.out + ": exists; name another file");
   require_folder_for("--out", arguments.out);
+  if (!arguments.hostfile.empty())
+    arguments.machine.nodes =
+        count_nodes(arguments.hostfile, arguments.names_nodes ? std::optional(arguments.machine.nodes) : std::nullopt);
   ForeignConfig foreign;
   if (!arguments.from.empty()) foreign = take_foreign(arguments);
   ask_user(arguments);
+  merge(arguments.run, foreign);
   take_batch(arguments, foreign);
   if (arguments.run.output_dir.empty())
     arguments.run.output_dir = "outputs/" + std::filesystem::path(arguments.out).stem().string();
@@ -221,7 +241,9 @@ int configure(Arguments& arguments) {
     throw InputError("no layout fits " + machine.describe() +
                      ": use more nodes, --seq-len, --method qlora or a smaller model");
   std::cout << '\n' << machine.describe() << '\n' << plan_table(result.best, machine) << '\n';
-  const std::string command = start_command(arguments, machine);
+  for (const std::string& note : machine.notes) std::cout << "note: " << note << '\n';
+  const std::string command =
+      start_command(arguments.out, machine, {arguments.machine.program, arguments.hostfile, arguments.slurm});
   write(arguments, result.best[0], machine, command);
   std::cout << "wrote " << arguments.out << " with the first layout; start it:\n  " << command << '\n';
   require_written_output();
@@ -250,6 +272,7 @@ int main(int argc, char** argv) {
   zero::describe(app, arguments);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_config"), zero::key_hint))
     return *code;
+  arguments.names_nodes = app.count("--nodes") > 0;
   if (!arguments.probe.empty()) return zero::probe(arguments.probe);
   return zero::run_program([&] { return zero::configure(arguments); });
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "zero/programs/measured_run.h"
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
+#include "zero/programs/start_command.h"
 #include "zero/programs/written_output.h"
 
 namespace zero {
@@ -129,16 +131,18 @@ int plan(Arguments& arguments) {
   if (!arguments.write.empty() && !result.best[0].memory.fits)
     throw InputError("--write " + arguments.write + ": this layout does not fit " + machine.describe() +
                      "; leave --only-given out");
+  std::function<std::int64_t(const PlannedLayout&)> largest;
+  if (arguments.largest_batch) largest = [&](const PlannedLayout& layout) { return search.largest_batch(layout); };
   if (arguments.json)
-    std::cout << plan_json(result, machine, run ? &run->figures : nullptr);
+    std::cout << plan_json(result, machine, run ? &run->figures : nullptr, largest);
   else
     print(result, machine, planned);
   if (run && !arguments.json) std::cout << '\n' << comparison_text(*run, result.best[0]);
   if (arguments.largest_batch && !arguments.json) print_largest(search, result);
   if (!arguments.write.empty()) {
-    write_plan(arguments.write, result.best[0], machine);
-    if (!arguments.json)
-      std::cout << "\nwrote " << arguments.write << "; start it: " << command_of(arguments.write, machine) << '\n';
+    const std::string command = start_command(arguments.write, machine, {arguments.machine.program, "", false});
+    write_plan(arguments.write, result.best[0], machine, command);
+    if (!arguments.json) std::cout << "\nwrote " << arguments.write << "; start it: " << command << '\n';
   }
   require_written_output();
   return 0;

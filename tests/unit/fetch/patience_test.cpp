@@ -42,7 +42,8 @@ TEST(Patience, WaitsTwiceAsLongEachTimeAndEnds) {
   Patience patience(3, "a.bin", [&](std::chrono::milliseconds time) { waits.push_back(time.count()); });
   for (int i = 0; i < 3; ++i) patience.wait_after(status(503));
   EXPECT_THAT(message_of<Error>([&] { patience.wait_after(trouble("reset")); }),
-              AllOf(HasSubstr("a.bin: hub: reset, after 4 tries"), HasSubstr("run the same command again")));
+              AllOf(HasSubstr("a.bin: hub: reset, after 4 tries"), HasSubstr("run the same command again"),
+                    HasSubstr("HF_ENDPOINT=URL")));
   EXPECT_THAT(waits, ElementsAre(500, 1000, 2000));
   patience.renew();
   patience.wait_after(status(503));

@@ -30,7 +30,7 @@ TEST(ForeignConfig, TranslatesDeepSpeed) {
               UnorderedElementsAre("training.global_batch_size=64", "training.local_batch_size=4",
                                    "training.precision=\"bf16\"", "training.max_norm=0.5", "zero.stage=3",
                                    "offload.optimizer=\"cpu\"", "optimizer.name=\"adamw\"", "optimizer.lr=3e-05",
-                                   "optimizer.betas=[0.8,0.99]", "optimizer.weight_decay=0.0"));
+                                   "optimizer.betas=[0.8, 0.99]", "optimizer.weight_decay=0.0"));
   std::vector<std::string> dropped;
   for (const auto& [key, why] : config.dropped) {
     EXPECT_FALSE(why.empty()) << key;

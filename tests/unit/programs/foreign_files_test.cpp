@@ -48,14 +48,14 @@ TEST(DeepSpeedFile, Stage2WithAutomaticValues) {
                                    "offload.optimizer=\"none\"", "metrics.log_interval=50"));
   EXPECT_THAT(
       dropped_keys(config),
-      UnorderedElementsAre("bf16.enabled", "optimizer.params.lr", "optimizer.params.betas", "optimizer.params.eps",
-                           "optimizer.params.weight_decay", "scheduler.params.total_num_steps",
-                           "scheduler.params.warmup_max_lr", "scheduler.params.warmup_min_lr",
-                           "scheduler.params.warmup_num_steps", "zero_optimization.allgather_bucket_size",
-                           "zero_optimization.allgather_partitions", "zero_optimization.contiguous_gradients",
-                           "zero_optimization.overlap_comm", "zero_optimization.reduce_bucket_size",
-                           "zero_optimization.reduce_scatter", "gradient_accumulation_steps", "gradient_clipping",
-                           "train_batch_size", "train_micro_batch_size_per_gpu", "wall_clock_breakdown"));
+      UnorderedElementsAre(
+          "bf16.enabled", "optimizer.params.lr", "optimizer.params.betas", "optimizer.params.eps",
+          "optimizer.params.weight_decay", "scheduler.params.total_num_steps", "scheduler.params.warmup_max_lr",
+          "scheduler.params.warmup_min_lr", "scheduler.params.warmup_num_steps", "scheduler.params.warmup_type",
+          "zero_optimization.allgather_bucket_size", "zero_optimization.allgather_partitions",
+          "zero_optimization.contiguous_gradients", "zero_optimization.overlap_comm",
+          "zero_optimization.reduce_bucket_size", "zero_optimization.reduce_scatter", "gradient_accumulation_steps",
+          "gradient_clipping", "train_batch_size", "train_micro_batch_size_per_gpu", "wall_clock_breakdown"));
   EXPECT_THAT(config.dropped, Contains(Pair("bf16.enabled", HasSubstr("Trainer"))));
 }
 
@@ -80,7 +80,7 @@ TEST(DeepSpeedFile, Stage3WithStatesInHostMemory) {
               UnorderedElementsAre("training.global_batch_size=64", "training.local_batch_size=1",
                                    "training.max_norm=1.0", "metrics.log_interval=10", "training.precision=\"fp16\"",
                                    "zero.stage=3", "offload.optimizer=\"cpu\"", "offload.parameters=\"cpu\"",
-                                   "optimizer.name=\"adamw\"", "optimizer.lr=1e-05", "optimizer.betas=[0.9,0.95]",
+                                   "optimizer.name=\"adamw\"", "optimizer.lr=1e-05", "optimizer.betas=[0.9, 0.95]",
                                    "optimizer.eps=1e-08", "optimizer.weight_decay=0.1", "lr_scheduler.type=\"cosine\"",
                                    "lr_scheduler.warmup_steps=100", "training.steps=2000",
                                    "lr_scheduler.min_lr_ratio=0.05", "activation_checkpoint.mode=\"full\""));
@@ -131,7 +131,7 @@ TEST(DeepSpeedFile, DefaultsThatDifferAreNamed) {
   EXPECT_THAT(
       config.overrides,
       UnorderedElementsAre("training.local_batch_size=2", "parallel.context=2", "optimizer.name=\"adamw\"",
-                           "optimizer.lr=0.0002", "optimizer.betas=[0.5,0.9]", "optimizer.weight_decay=0.0",
+                           "optimizer.lr=0.0002", "optimizer.betas=[0.5, 0.9]", "optimizer.weight_decay=0.0",
                            "training.precision=\"fp32\"", "training.max_norm=0.0", "lr_scheduler.type=\"constant\""));
   EXPECT_EQ(config.rows_of_rank, 8);
   EXPECT_EQ(config.ranks_of_row, 2);
@@ -163,6 +163,36 @@ TEST(DeepSpeedFile, ASchedulerSetsTheRate) {
   }
 }
 
+// "Learning Rate Schedulers" of DeepSpeed's documentation.
+TEST(DeepSpeedFile, ASchedulersOwnDefaultsCount) {
+  const auto translated = [](const std::string& scheduler) {
+    return translate_deepspeed(
+        R"({"optimizer": {"type": "AdamW", "params": {"lr": 3e-5}}, "scheduler": {"type": ")" + scheduler + R"("}})",
+        "ds.json");
+  };
+  for (const char* scheduler : {"WarmupLR", "WarmupDecayLR"}) {
+    const ForeignConfig config = translated(scheduler);
+    EXPECT_THAT(config.overrides, IsSupersetOf({"optimizer.lr=0.001", "lr_scheduler.warmup_steps=1000"}));
+    EXPECT_THAT(config.overrides, Not(Contains("optimizer.lr=3e-05")));
+    EXPECT_THAT(config.dropped, Contains(Pair("scheduler.params.warmup_type", HasSubstr("linear"))));
+  }
+  EXPECT_THAT(
+      translated("WarmupCosineLR").overrides,
+      IsSupersetOf({"optimizer.lr=3e-05", "lr_scheduler.warmup_steps=1000", "lr_scheduler.min_lr_ratio=0.0001"}));
+  EXPECT_THAT(translated("OneCycle").overrides, Not(Contains("lr_scheduler.warmup_steps=1000")));
+}
+
+TEST(DeepSpeedFile, QuotedNumbersCount) {
+  const ForeignConfig config = translate_deepspeed(R"({
+    "train_micro_batch_size_per_gpu": "2", "gradient_accumulation_steps": "4",
+    "optimizer": {"type": "AdamW", "params": {"betas": ["0.9", "0.95"]}},
+    "scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": "0.002", "warmup_num_steps": "5"}}})",
+                                                   "ds.json");
+  EXPECT_EQ(config.rows_of_rank, 8);
+  EXPECT_THAT(config.overrides, IsSupersetOf({"optimizer.betas=[0.9, 0.95]", "optimizer.lr=0.002",
+                                              "lr_scheduler.warmup_steps=5", "training.local_batch_size=2"}));
+}
+
 TEST(DeepSpeedFile, ContradictionsAndOtherKindsOfValuesAreRefused) {
   for (const auto& [file, words] :
        {std::pair(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})",
@@ -181,6 +211,28 @@ TEST(AxolotlFile, NumbersMayBeWords) {
                                               "lora.loraplus_lr_ratio=16"}));
   EXPECT_EQ(message_of<InputError>([] { translate_axolotl("base_model: m\nlora_r: abc\n", "a.yml"); }),
             "a.yml: lora_r must be a number, and is abc");
+  EXPECT_EQ(message_of<InputError>([] { translate_axolotl("base_model: m\nnum_epochs: abc\n", "a.yml"); }),
+            "a.yml: num_epochs must be a number, and is abc");
+  const ForeignConfig open = translate_axolotl(
+      "base_model: m\nmax_steps: \"\"\nmicro_batch_size: auto\nval_set_size: false\nadam_beta2: \"0.95\"\n", "a.yml");
+  EXPECT_EQ(open.steps, 0);
+  EXPECT_EQ(open.rows_of_rank, 0);
+  EXPECT_THAT(open.overrides, Contains("optimizer.betas=[0.9, 0.95]"));
+  EXPECT_THAT(open.dropped, Contains(Pair("val_set_size", "off, as here")));
+}
+
+// axolotl packs only where the file says so, and zero_config by itself wherever it can.
+TEST(AxolotlFile, ConversationsArePackedIfTheFileSaysSo) {
+  for (const char* line : {"", "sample_packing: false\n"}) {
+    const ForeignConfig config = translate_axolotl(std::string("base_model: m\n") + line, "a.yml");
+    EXPECT_FALSE(config.packs);
+    EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("packing"))));
+  }
+  EXPECT_THAT(translate_axolotl("base_model: m\nsample_packing: true\n", "a.yml").overrides,
+              Contains("data.packing=true"));
+  EXPECT_THAT(translate_axolotl("base_model: m\nrl: dpo\nsample_packing: true\n", "a.yml").overrides,
+              Not(Contains(HasSubstr("packing"))));
+  EXPECT_TRUE(translate_deepspeed("{}", "ds.json").packs);
 }
 
 TEST(AxolotlFile, PreferencesCountAnswersAlone) {

@@ -82,12 +82,14 @@ TEST(ForeignKeys, FilesOfOtherToolsAreRecognised) {
       "{\n  \"train_batch_size\": 8,\n  \"bf16\": {\"enabled\": true},\n  \"zero_optimization\": {\"stage\": 3}\n}\n";
   EXPECT_THAT(refusal(deepspeed), AllOf(HasSubstr("c.toml:1: not valid TOML: this is JSON, DeepSpeed's by its keys"),
                                         HasSubstr("`train_batch_size` is `global_batch_size` in [training]"),
-                                        HasSubstr("`zero_optimization` is `stage` in [zero]")));
+                                        HasSubstr("`zero_optimization` is `stage` in [zero]"),
+                                        HasSubstr("zero_config --from translates this one")));
   EXPECT_THAT(refusal("{\"a\": 1}"),
               AllOf(HasSubstr("this is JSON; a configuration is TOML"), Not(HasSubstr("DeepSpeed"))));
-  EXPECT_THAT(
-      refusal("# of axolotl\nbase_model: x\nmicro_batch_size: 2\n"),
-      AllOf(HasSubstr("this looks like YAML"), HasSubstr("`micro_batch_size` is `local_batch_size` in [training]")));
+  EXPECT_THAT(refusal("# of axolotl\nbase_model: x\nmicro_batch_size: 2\n"),
+              AllOf(HasSubstr("this looks like YAML"), HasSubstr("zero_config --from translates this one"),
+                    HasSubstr("`micro_batch_size` is `local_batch_size` in [training]")));
+  EXPECT_THAT(refusal("learning_rate: 1\n"), Not(HasSubstr("zero_config")));
   EXPECT_THAT(refusal("[job\n"), Not(HasSubstr("YAML")));
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+// The command that starts a run on a planned machine.
+#include <optional>
+#include <string>
+
+#include "zero/plan/plan_machine.h"
+
+namespace zero {
+
+struct StartOptions {
+  std::string program;   // path of the calling program, beside which zero_train lies
+  std::string hostfile;  // the nodes of Open MPI; empty: a placeholder if there are several nodes
+  bool slurm = false;    // an sbatch command instead
+};
+
+/// The shell command that trains by the configuration file `file`, for a shell in the current folder. One node has the
+/// launcher: scripts/train in a source folder, zero_launch in an installation.
+std::string start_command(const std::string& file, const PlanMachine& machine, const StartOptions& options);
+
+/// Returns `nodes`, or if it is not given those that Open MPI's hostfile names. Throws InputError for a file that
+/// cannot be read or names none, and for one that names fewer than `nodes`.
+int count_nodes(const std::string& hostfile, std::optional<int> nodes);
+
+}  // namespace zero

@@ -15,16 +15,15 @@
 #include "base/files/new_file.h"
 #include "base/log.h"
 #include "cmake/version.h"
-#include "comm/world/job.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/config/setup.h"
-#include "zero/plan/collective_probe.h"
 #include "zero/plan/commented_config.h"
 #include "zero/plan/plan_table.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/foreign_config.h"
 #include "zero/programs/key_hint.h"
+#include "zero/programs/machine_probe.h"
 #include "zero/programs/new_run.h"
 #include "zero/programs/program.h"
 #include "zero/programs/questions.h"
@@ -71,7 +70,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->take_all();
   app.add_option("--out", arguments.out, "the configuration; an existing file is not replaced")->capture_default_str();
   app.add_flag("--no-measure", arguments.no_measure, "measure nothing on this machine");
-  app.add_option("--probe", arguments.probe)->group("");  // internal: for this program's ranks under mpirun
+  add_probe_option(app, arguments.probe);
 }
 
 /// Keys with the same reason share a line.
@@ -225,9 +224,7 @@ int configure(Arguments& arguments) {
   const Config config = config_of(arguments.run, arguments.machine);
   const ModelConfig model = model_config_of(config);
   check_training(config, model);
-  arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  arguments.machine.version = version();
-  arguments.machine.measure = !arguments.no_measure;
+  name_program(arguments.machine, version(), !arguments.no_measure);
   PlanMachine machine = make_machine(arguments.machine, config);
   LayoutSearch search(config, model, machine);
   SearchOptions options;
@@ -250,14 +247,6 @@ int configure(Arguments& arguments) {
   return 0;
 }
 
-int probe(const std::string& path) {
-  return Job::run([&](Job& job) {
-    start_log(job.rank(), job.size());
-    probe_collectives(job.communicator(), path);
-    return 0;
-  });
-}
-
 }  // namespace
 }  // namespace zero
 
@@ -273,6 +262,6 @@ int main(int argc, char** argv) {
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_config"), zero::key_hint))
     return *code;
   arguments.names_nodes = app.count("--nodes") > 0;
-  if (!arguments.probe.empty()) return zero::probe(arguments.probe);
+  if (!arguments.probe.empty()) return zero::probe_machine(arguments.probe);
   return zero::run_program([&] { return zero::configure(arguments); });
 }

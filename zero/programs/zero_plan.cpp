@@ -1,7 +1,6 @@
 // zero_plan: predicts time and memory of a run in every legal layout, and prints the fastest that fit.
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -12,14 +11,13 @@
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "cmake/version.h"
-#include "comm/world/job.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/config/setup.h"
-#include "zero/plan/collective_probe.h"
 #include "zero/plan/plan_table.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/key_hint.h"
+#include "zero/programs/machine_probe.h"
 #include "zero/programs/measured_run.h"
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
@@ -66,7 +64,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_flag("--no-measure", arguments.no_measure, "measure nothing: use numbers of earlier calls, or scale them");
   app.add_option("--write", arguments.write, "write the best layout as a configuration for zero_train");
   app.add_flag("--json", arguments.json, "one JSON object");
-  app.add_option("--probe", arguments.probe)->group("");  // internal: for this program's ranks under mpirun
+  add_probe_option(app, arguments.probe);
 }
 
 void print_largest(LayoutSearch& search, const SearchResult& result) {
@@ -107,9 +105,7 @@ int plan(Arguments& arguments) {
   std::optional<MeasuredRun> run;
   if (is_run_folder(arguments.input.model)) plan_as_run(arguments, run.emplace(measured_run(arguments.input.model)));
   const Config config = config_of(arguments.input, arguments.machine);
-  arguments.machine.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  arguments.machine.version = version();
-  arguments.machine.measure = !arguments.no_measure;
+  name_program(arguments.machine, version(), !arguments.no_measure);
   const bool of_model = config.source != arguments.input.model;
   if (!arguments.write.empty() && of_model && arguments.input.data.empty())
     throw InputError("--write " + arguments.write + ": a model needs --data too, the files to train on");
@@ -148,14 +144,6 @@ int plan(Arguments& arguments) {
   return 0;
 }
 
-int probe(const std::string& path) {
-  return Job::run([&](Job& job) {
-    start_log(job.rank(), job.size());
-    probe_collectives(job.communicator(), path);
-    return 0;
-  });
-}
-
 }  // namespace
 }  // namespace zero
 
@@ -170,6 +158,6 @@ int main(int argc, char** argv) {
   zero::describe(app, arguments);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_plan"), zero::key_hint))
     return *code;
-  if (!arguments.probe.empty()) return zero::probe(arguments.probe);
+  if (!arguments.probe.empty()) return zero::probe_machine(arguments.probe);
   return zero::run_program([&] { return zero::plan(arguments); });
 }

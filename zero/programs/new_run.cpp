@@ -78,6 +78,10 @@ std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int6
 
 }  // namespace
 
+bool NewRun::sets(const std::string& prefix) const {
+  return std::ranges::any_of(overrides, [&](const std::string& setting) { return setting.starts_with(prefix); });
+}
+
 void check_model(const std::string& model) {
   if (is_preset(model)) return;
   std::string names;
@@ -114,10 +118,7 @@ void check_machine(const std::string& machine) {
   if (machine != "here") node_sheet(machine);
 }
 
-bool takes_preferences(const NewRun& run) {
-  return use_of(run) != ExampleUse::single ||
-         std::ranges::any_of(run.overrides, [](const std::string& set) { return set.starts_with("preference."); });
-}
+bool takes_preferences(const NewRun& run) { return use_of(run) != ExampleUse::single || run.sets("preference."); }
 
 Config config_of(const NewRun& run, const MachineRequest& machine) {
   const bool preset = is_preset(run.model);

@@ -20,6 +20,9 @@ struct NewRun {
   std::int64_t global_batch = 0;       // 0: 32 rows, for a preset on GPUs about 524,288 tokens
   std::vector<std::string> overrides;  // --set
   bool packs = true;                   // conversations, if `overrides` do not say
+
+  /// True if an override is of a key that begins with `prefix`.
+  bool sets(const std::string& prefix) const;
 };
 
 /// Throws InputError for a path that is not a model, and for answers that contradict each other.

@@ -48,8 +48,8 @@ std::string on_one_node(const std::string& config, const PlanMachine& machine, c
   const fs::path launcher = found_beside(folder, "scripts/train", "bin/zero_launch");
   const std::string ranks = text(" -np ", machine.ranks());
   if (launcher.empty()) return "mpirun --bind-to none" + ranks + " " + program_in(folder, "zero_train") + " " + config;
-  const bool is_known = launcher.parent_path() == folder && is_on_path(folder);
-  return (is_known ? launcher.filename().string() : shell_path(launcher)) + " " + config + ranks;
+  const bool is_installed = launcher.parent_path() == folder;
+  return (is_installed ? program_in(folder, launcher.filename()) : shell_path(launcher)) + " " + config + ranks;
 }
 
 /// The names of the nodes of Open MPI's hostfile.

@@ -22,6 +22,7 @@
 #include "zero/plan/plan_table.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/foreign_config.h"
+#include "zero/programs/foreign_values.h"
 #include "zero/programs/key_hint.h"
 #include "zero/programs/machine_probe.h"
 #include "zero/programs/new_run.h"
@@ -77,7 +78,8 @@ void describe(CLI::App& app, Arguments& arguments) {
 void print_dropped(const ForeignConfig& foreign) {
   std::vector<std::pair<std::string, std::string>> lines;  // reason, keys
   for (const auto& [key, why] : foreign.dropped) {
-    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first == why; });
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&reason = why](const auto& line) { return line.first == reason; });
     if (same == lines.end())
       lines.emplace_back(why, key);
     else
@@ -90,10 +92,7 @@ void print_dropped(const ForeignConfig& foreign) {
 /// The rows of a step, from the file's rows for each rank.
 void take_batch(Arguments& arguments, const ForeignConfig& foreign) {
   NewRun& run = arguments.run;
-  const bool given = std::any_of(run.overrides.begin(), run.overrides.end(), [](const std::string& setting) {
-    return setting.starts_with("training.global_batch_size=");
-  });
-  if (foreign.rows_of_rank == 0 || run.global_batch > 0 || given) return;
+  if (foreign.rows_of_rank == 0 || run.global_batch > 0 || run.sets("training.global_batch_size=")) return;
   const std::int64_t holders = std::max<std::int64_t>(1, ranks_of(arguments.machine) / foreign.ranks_of_row);
   run.global_batch = foreign.rows_of_rank * holders;
   std::cout << "global batch: " << foreign.rows_of_rank << " rows a rank x " << holders << " = " << run.global_batch
@@ -127,21 +126,12 @@ ForeignConfig take_foreign(Arguments& arguments) {
   take("base_model", foreign.model, run.model, check_model);
   take("datasets", foreign.data, run.data, check_data);
   if (run.output_dir.empty()) run.output_dir = foreign.output_dir;
-  const auto drop = [&](bool given, std::initializer_list<std::string> keys) {
+  const auto drop = [&](bool given, std::initializer_list<const char*> keys) {
     if (!given) return;
-    std::erase_if(foreign.overrides, [&](const std::string& setting) {
-      const bool dropped =
-          std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return setting.starts_with(key); });
-      if (dropped) foreign.dropped.emplace_back(setting.substr(0, setting.find('=')), "the command line gives another");
-      return dropped;
-    });
+    for (const char* key : keys) foreign::drop(foreign, key, "", "the command line gives another");
   };
   drop(run.steps > 0, {"training.steps=", "training.epochs="});
-  const auto names = [&](const std::string& prefix) {
-    return std::any_of(run.overrides.begin(), run.overrides.end(),
-                       [&](const std::string& setting) { return setting.starts_with(prefix); });
-  };
-  drop(names("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"});  // steps and a ratio contradict each other
+  drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"});  // steps and a ratio contradict each other
   drop(is_longer_warmup(foreign, run.steps), {"lr_scheduler.warmup_steps="});
   drop(run.seq_len > 0, {"training.seq_len="});
   drop(run.global_batch > 0, {"training.global_batch_size="});

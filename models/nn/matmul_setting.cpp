@@ -13,8 +13,9 @@ namespace zero {
 
 namespace {
 
-// oneDNN compiles a product for each shape and keeps 1024 of them, with buffers of their own. Rows of many lengths fill
-// that: hundreds of MiB of a process. A step of one length needs about twenty.
+// oneDNN compiles a product for each shape and keeps 1024 of them, with buffers of their own. ideep, LibTorch's layer
+// above it, keeps as many again for each thread. Rows of many lengths fill both: hundreds of MiB of a process. A step
+// of one length needs about twenty.
 constexpr const char* compiled_products = "64";
 
 void set(at::Float32Precision precision) {
@@ -40,7 +41,8 @@ double error_of(const at::Tensor& a, const at::Tensor& b) {
 
 std::string choose_fast_matmul() {
   const at::NoGradGuard no_grad;
-  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", compiled_products, /*overwrite=*/0);
+  for (const char* cache : {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"})
+    setenv(cache, compiled_products, /*overwrite=*/0);
   if (made_by_intel()) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
   const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);

@@ -5,6 +5,7 @@ usage: test_preferences.py BIN TESTS_DATA [-k NAME]        exits 1 when somethin
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -118,6 +119,13 @@ def check_validates_with_an_adapter(place):
         assert "validation_" + name in third and "validation_" + name not in first, third
     assert last["validation_loss"] < 0.6 and last["validation_rewards/accuracies"] > 0.7, last
     assert "accuracy" in said and "(accuracy" in said and "computing the log-probabilities of 48 rows" in said, said
+
+
+def check_keeps_few_compiled_products(place):
+    """oneDNN compiles a product for each length of a row. Kept without a bound, they take hundreds of MiB."""
+    place.write(settings_of(place.trl["cases"]["texts sigmoid"]), **{"training.steps": 24, "training.global_batch_size": 2})
+    said = place.run()
+    assert int(re.search(r"the whole process of rank 0 (\d+) MiB", said).group(1)) < 330, said
 
 
 def check_resumes_with_the_same_reference(place):

@@ -26,6 +26,7 @@ HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t c
   by_16(a.length, [&](std::int64_t i, auto n) ZERO_LAMBDA {
     for (int c = 0; c < Columns; ++c) {
       const V w = load(weight + c * a.weight_stride + i, n);
+      hwy::Prefetch(weight + (c + sums_at_once) * a.weight_stride + i);  // hardware finds no pattern in short rows
       for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(load(x + r * a.length + i, n), w, sums[r][c]);
     }
   });

@@ -18,13 +18,6 @@ namespace {
 std::string in_bytes(double bytes) { return bytes < 1 ? "-" : bytes_text(std::int64_t(bytes)); }
 
 /// Three significant digits.
-std::string number(double value) {
-  char words[32];
-  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-  std::snprintf(words, sizeof words, value < 0.1 ? "%.*g" : "%.*f", digits, value);
-  return words;
-}
-
 /// Bytes of a rank where memory is short: on the GPU, or in the host's memory.
 std::int64_t rank_memory(const PlannedLayout& layout, const PlanMachine& machine) {
   return machine.gpu ? layout.memory.plan.peak() : layout.memory.rank_peak;
@@ -62,13 +55,20 @@ nlohmann::ordered_json comparison_of(const MeasuredFigures& measured, const Plan
 
 }  // namespace
 
+std::string three_digits(double value) {
+  char words[32];
+  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
+  std::snprintf(words, sizeof words, value < 0.1 ? "%.*g" : "%.*f", digits, value);
+  return words;
+}
+
 std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine) {
   std::vector<std::vector<std::string>> rows{
       {"layout", "batch", "memory", "s/step", "tokens/s", "in node", "between", "disk", "bound by"}};
   for (const PlannedLayout& layout : layouts)
     rows.push_back({layout.describe(), text(layout.batch.local_batch_size, " x ", layout.batch.accumulation),
-                    bytes_text(rank_memory(layout, machine)), number(layout.time.seconds()),
-                    number(layout.tokens_per_second()), in_bytes(layout.time.bytes_in_node),
+                    bytes_text(rank_memory(layout, machine)), three_digits(layout.time.seconds()),
+                    three_digits(layout.tokens_per_second()), in_bytes(layout.time.bytes_in_node),
                     in_bytes(layout.time.bytes_between), in_bytes(layout.time.bytes_disk), layout.time.bound()});
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows)
@@ -82,8 +82,8 @@ std::string parts_of_step(const StepTime& time) {
   std::string lines;
   for (const auto& [name, seconds] : parts_of(time))
     if (seconds >= 0.01 * time.seconds())
-      lines +=
-          text("  ", name, ": ", number(seconds), " s (", int(std::lround(100 * seconds / time.seconds())), " %)\n");
+      lines += text("  ", name, ": ", three_digits(seconds), " s (", int(std::lround(100 * seconds / time.seconds())),
+                    " %)\n");
   return lines;
 }
 
@@ -123,10 +123,10 @@ void write_plan(const std::string& path, const PlannedLayout& layout, const Plan
   Config config = layout.config;
   config.training.global_batch_size = layout.batch.global_batch_size;
   std::string words =
-      text("# Planned for ", machine.describe(), ".\n# ", layout.describe(), ": ", number(layout.time.seconds()),
-           " s a step predicted, ", number(layout.tokens_per_second()), " tokens/s, bound by ", layout.time.bound(),
-           ";\n# ", bytes_text(rank_memory(layout, machine)), " for the fullest rank.\n# Start: ", command, "\n",
-           resolved_toml(config));
+      text("# Planned for ", machine.describe(), ".\n# ", layout.describe(), ": ", three_digits(layout.time.seconds()),
+           " s a step predicted, ", three_digits(layout.tokens_per_second()), " tokens/s, bound by ",
+           layout.time.bound(), ";\n# ", bytes_text(rank_memory(layout, machine)),
+           " for the fullest rank.\n# Start: ", command, "\n", resolved_toml(config));
   NewFile file(path);
   file.append(words.data(), std::int64_t(words.size()));
   file.publish();

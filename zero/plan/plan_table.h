@@ -9,6 +9,9 @@
 
 namespace zero {
 
+/// "0.0123", "1.90", "12.3", "123", "1234": three digits, or all before the point.
+std::string three_digits(double value);
+
 /// A table with one row per layout: memory of the fullest rank, time, tokens per second, the bottleneck, bytes on
 /// links.
 std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine);

@@ -38,11 +38,6 @@ std::string error_of(double predicted, double measured) {
   return text(percent < 0 ? "-" : "+", std::round(std::abs(percent) * 10) / 10, " %");
 }
 
-double three_digits(double seconds) {
-  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 2);
-  return std::round(seconds / unit) * unit;
-}
-
 }  // namespace
 
 bool is_run_folder(const std::string& path) {

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iomanip>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -176,12 +174,6 @@ void ask_user(Arguments& arguments) {
 /// Throws InputError for what zero_train would refuse: another tokenizer's data, or a first example of another kind.
 void check_training(const Config& config, const ModelConfig& model) {
   check_first_example(config, model, tokenizer_of(config, model));
-}
-
-std::string three_digits(double value) {
-  std::ostringstream words;
-  words << std::setprecision(3) << value;
-  return words.str();
 }
 
 void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMachine& machine,

@@ -46,7 +46,7 @@ def check_own_loop(args, folder):
 def check_errors(args, folder):
     """Told once and with one exit code, with World::run() and without: what all processes throw, and what one throws."""
     for ranks in (0, 1, 3):
-        for program in ("own_loop", "resnet18", "dit", "lora_own_model", "gan"):
+        for program in ("own_loop", "airbench", "resnet18", "dit", "lora_own_model", "gan"):
             start = checks.mpirun(ranks) if ranks else []
             done = subprocess.run(start + [args.bin + "/" + program, "/nowhere"], cwd=folder, env=checks.environment(), capture_output=True, text=True, timeout=100)
             assert done.returncode == 2, (program, ranks, done.returncode, done.stderr)
@@ -101,6 +101,17 @@ def check_resnet18(args, folder):
         # compare numbers.
         assert abs(float(NUMBER.findall(found)[1]) / float(NUMBER.findall(expected)[1]) - 1) < 0.02, found
     assert "bn1.running_var" in read_safetensors(os.path.join(folder, "net.safetensors"))
+
+
+def check_airbench(args, folder):
+    """Two processes compute what one does. 300 pictures are enough to see that the loss falls."""
+    losses = []
+    for ranks in (1, 2):
+        found = run(ranks, [args.bin + "/airbench", DIGITS, "--batch", "100", "--epochs", "3.4"], folder)
+        losses.append([float(words) for words in re.findall(r"loss (\d+\.\d+)", found)])
+        assert re.search(r"\nslow weights, six views: \d+\.\d\d %\n$", found), found
+    assert len(losses[0]) == 4 and losses[0][-1] < losses[0][0], losses
+    assert all(abs(a / b - 1) < 0.02 for a, b in zip(*losses)), losses
 
 
 def check_reference_cases(args, folder):

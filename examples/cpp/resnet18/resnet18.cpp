@@ -25,6 +25,7 @@
 #include "case.h"
 #include "net.h"
 #include "norms.h"
+#include "vision/accuracy.h"
 #include "vision/cifar10.h"
 
 namespace {
@@ -66,15 +67,6 @@ struct Options {
   }
 };
 
-std::vector<std::string> training_files(const std::string& directory) {
-  std::vector<std::string> files;
-  for (int number = 1; number <= 5; ++number) {
-    const std::string file = directory + "/data_batch_" + std::to_string(number) + ".bin";
-    if (number == 1 || std::filesystem::exists(file)) files.push_back(file);
-  }
-  return files;
-}
-
 /// Down a cosine, after a fifth of the run up a line.
 double learning_rate(double peak, std::int64_t step, std::int64_t steps) {
   const double warmup = double(steps) / 5;
@@ -82,24 +74,8 @@ double learning_rate(double peak, std::int64_t step, std::int64_t steps) {
   return peak * 0.5 * (1 + std::cos(M_PI * (double(step) - warmup) / (double(steps) - warmup)));
 }
 
-/// The share of pictures whose class is found: each counts once, whatever the processes and batches.
-double accuracy(zero::Sharded<ResNet18>& model, Cifar10& pictures, std::int64_t batch_size) {
-  const torch::NoGradGuard no_grad;
-  const zero::World& world = model.world();
-  model->eval();
-  std::int64_t right = 0, all = 0;
-  for (auto& batch :
-       zero::make_data_loader(pictures.map(torch::data::transforms::Stack<>()), world, {.batch_size = batch_size})) {
-    const torch::Tensor hits = world.gather_for_metrics(model(batch.data).argmax(1) == batch.target);
-    right += hits.sum().item<std::int64_t>();
-    all += hits.size(0);
-  }
-  model->train();
-  return double(right) / double(all);
-}
-
 void train(const Options& options, const zero::World& world) {
-  Cifar10 pictures(training_files(options.directory), Cifar10Options{.augmentation = vision::CropAndFlip{}});
+  Cifar10 pictures(vision::training_files(options.directory), Cifar10Options{.augmentation = vision::CropAndFlip{}});
   Cifar10 unseen(options.directory, Cifar10::Part::test);
   const auto batch_size = std::int64_t(options.number("--batch")), epochs = std::int64_t(options.number("--epochs"));
   auto batches = zero::make_data_loader(pictures.map(torch::data::transforms::Stack<>()), world,
@@ -123,7 +99,9 @@ void train(const Options& options, const zero::World& world) {
       mean_loss.update(loss, rows);
     }
     const double loss = mean_loss.compute();
-    const double found = accuracy(model, unseen, batch_size);
+    model->eval();
+    const double found = vision::accuracy(unseen, world, batch_size, [&](const torch::Tensor& x) { return model(x); });
+    model->train();
     if (world.is_main())
       std::printf("epoch %2lld  loss %.4f  accuracy %.1f %%\n", (long long)(epoch + 1), loss, 100 * found);
   }

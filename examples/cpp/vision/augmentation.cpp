@@ -11,7 +11,9 @@ torch::Tensor CropAndFlip::operator()(const torch::Tensor& picture, std::int64_t
   const std::int64_t height = picture.size(1), width = picture.size(2);
   const std::int64_t top = random.below(std::uint64_t(2 * padding + 1)),
                      left = random.below(std::uint64_t(2 * padding + 1));
-  const bool turns = random.below(2) == 1 && flip;
+  zero::SplitMix64 once(zero::mix_seed(seed, sample));
+  const std::uint64_t draw = alternating ? once.below(2) + std::uint64_t(epoch) : random.below(2);
+  const bool turns = flip && draw % 2 == 1;
   at::Tensor cut =
       at::constant_pad_nd(picture, {padding, padding, padding, padding}).narrow(1, top, height).narrow(2, left, width);
   return turns ? cut.flip(2) : cut.contiguous();

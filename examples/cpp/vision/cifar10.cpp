@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/lookup.h"
 
 namespace vision {
 namespace {
@@ -81,5 +82,12 @@ torch::data::Example<> Cifar10::get(std::size_t index) {
 std::optional<std::size_t> Cifar10::size() const { return std::size_t(labels_.size(0)); }
 
 void Cifar10::set_epoch(std::int64_t epoch) const { *epoch_ = epoch; }
+
+std::vector<std::string> training_files(const std::string& folder) {
+  const auto path = [&](int number) { return folder + "/data_batch_" + std::to_string(number) + ".bin"; };
+  std::vector<std::string> files{path(1)};
+  for (int number = 2; zero::is_file(path(number)); ++number) files.push_back(path(number));
+  return files;
+}
 
 }  // namespace vision

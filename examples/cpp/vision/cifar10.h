@@ -54,4 +54,7 @@ class Cifar10 : public torch::data::datasets::Dataset<Cifar10> {
   std::shared_ptr<std::atomic<std::int64_t>> epoch_;
 };
 
+/// The path of data_batch_1.bin, and of those that follow it without a gap.
+std::vector<std::string> training_files(const std::string& folder);
+
 }  // namespace vision

@@ -89,6 +89,20 @@ TEST(CropAndFlip, CutsAPartOfThePaddedPicture) {
     EXPECT_TRUE((CropAndFlip{.padding = 0, .flip = false}(picture, 0, sample).equal(picture)));
 }
 
+TEST(CropAndFlip, AlternatesFromADrawnStart) {
+  const at::Tensor picture = at::arange(3 * 32 * 32).view({3, 32, 32});
+  const CropAndFlip alternating{.padding = 0, .alternating = true};
+  int flipped = 0;
+  for (std::size_t sample = 0; sample < 100; ++sample) {
+    const at::Tensor first = alternating(picture, 0, sample);
+    flipped += first.equal(picture.flip(2));
+    EXPECT_TRUE(alternating(picture, 1, sample).equal(first.flip(2)));
+    EXPECT_TRUE(alternating(picture, 2, sample).equal(first));
+  }
+  EXPECT_GT(flipped, 30);
+  EXPECT_LT(flipped, 70);
+}
+
 TEST(CropAndFlip, FollowsFromSeedEpochAndSampleAlone) {
   const at::Tensor picture = at::arange(3 * 32 * 32).view({3, 32, 32});
   const auto differing = [&](const CropAndFlip& other, std::int64_t epoch, std::size_t moved) {

@@ -116,7 +116,7 @@ void train(const std::string& folder, std::map<std::string, std::string>& option
     const double found = vision::accuracy(unseen, world, batch_size, [&](const torch::Tensor& x) { return model(x); });
     model->train();
     if (world.is_main())
-      std::printf("epoch %2lld  loss %.4f  accuracy %.2f %%\n", (long long)(epoch + 1), loss, 100 * found);
+      std::printf("epoch %2lld  loss %.4f  accuracy %.2f %%\n", (long long)epoch + 1, loss, 100 * found);
     std::fflush(stdout);
   }
   slow.update(model, 1);

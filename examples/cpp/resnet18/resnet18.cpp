@@ -103,7 +103,7 @@ void train(const Options& options, const zero::World& world) {
     const double found = vision::accuracy(unseen, world, batch_size, [&](const torch::Tensor& x) { return model(x); });
     model->train();
     if (world.is_main())
-      std::printf("epoch %2lld  loss %.4f  accuracy %.1f %%\n", (long long)(epoch + 1), loss, 100 * found);
+      std::printf("epoch %2lld  loss %.4f  accuracy %.1f %%\n", (long long)epoch + 1, loss, 100 * found);
   }
   if (!options.text("--save").empty()) model.save(options.text("--save"));
 }

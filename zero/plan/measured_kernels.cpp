@@ -172,13 +172,19 @@ double MeasuredKernels::product(const ProductShape& shape, ProductPass pass) {
   const std::string name =
       text("product ", name_of(shape.type), " ", timed.rows, "x", timed.in, "x", timed.out, " ", name_of(pass));
   const double seconds = timings_.get(
-      name, [&] { return seconds_together(here_, [&] { return product_call(timed, pass); }); },
-      [&] { return flops_ > 0 ? timed.flops() * seconds_ / flops_ : timed.flops() / 50e9; });
-  if (timings_.find(name) > 0) {
-    flops_ += timed.flops();
-    seconds_ += seconds;
-  }
+      name, [here = here_, timed, pass] { return seconds_together(here, [&] { return product_call(timed, pass); }); },
+      [&] { return timed.flops() / product_rate(50e9); });
+  if (timings_.find(name) > 0) products_[name] = timed.flops();
   return seconds * shape.flops() / timed.flops();
+}
+
+double MeasuredKernels::product_rate(double assumed) const {
+  double flops = 0, seconds = 0;
+  for (const auto& [name, of_product] : products_) {
+    flops += of_product;
+    seconds += timings_.find(name);
+  }
+  return flops > 0 ? flops / seconds : assumed;
 }
 
 double MeasuredKernels::attention(const AttentionWork& work, bool backward) {
@@ -191,8 +197,9 @@ double MeasuredKernels::attention(const AttentionWork& work, bool backward) {
     const std::string name = text("attention ", name_of(work.type), " ", timed.length, " ", timed.heads, "/",
                                   timed.kv_heads, "x", timed.head_dim, " window ", timed.window, both ? " both" : "");
     return timings_.get(
-        name, [&] { return seconds_together(here_, [&] { return attention_call(timed, both); }); },
-        [&] { return (both ? 3.5 : 1) * timed.flops() * (flops_ > 0 ? 3 * seconds_ / flops_ : 1 / 20e9); });
+        name,
+        [here = here_, timed, both] { return seconds_together(here, [&] { return attention_call(timed, both); }); },
+        [&] { return (both ? 3.5 : 1) * timed.flops() * 3 / product_rate(60e9); });
   };
   const double scale = work.flops() / timed.flops();
   const double forward = seconds_of(false);
@@ -203,7 +210,8 @@ double MeasuredKernels::rows(RowKernel kernel, std::int64_t rows, std::int64_t w
   const std::int64_t timed = std::min(rows, most_rows / 2), timed_width = std::min(width, most_row_width);
   const std::string name = text("rows ", name_of(kernel), " ", name_of(type), " ", timed, "x", timed_width);
   const double seconds = timings_.get(
-      name, [&] { return seconds_together(here_, [&] { return row_call(kernel, timed, timed_width, type); }); },
+      name,
+      [=, here = here_] { return seconds_together(here, [&] { return row_call(kernel, timed, timed_width, type); }); },
       [&] { return stream(double(timed) * double(timed_width) * bytes_of(kernel, type)); });
   return seconds * (double(rows) / double(timed)) * (double(width) / double(timed_width));
 }
@@ -212,8 +220,8 @@ double MeasuredKernels::stream(double bytes) {
   constexpr std::int64_t elements = 16 << 20;  // 64 MiB in each of two vectors: beyond the caches
   const double seconds = timings_.get(
       "stream",
-      [&] {
-        return seconds_together(here_, []() -> std::function<void()> {
+      [here = here_] {
+        return seconds_together(here, []() -> std::function<void()> {
           const at::Tensor a = at::zeros({elements}, at::kFloat), b = at::ones({elements}, at::kFloat);
           return [=] { a.add_(b, 0.5); };
         });
@@ -226,9 +234,9 @@ std::vector<std::string> MeasuredKernels::sources() const {
   std::vector<std::string> lines;
   const std::string ranks = text(here_.ranks, here_.ranks == 1 ? " rank" : " ranks at once", ", ", here_.threads,
                                  here_.threads == 1 ? " thread" : " threads", " each");
-  if (flops_ > 0)
-    lines.push_back(text("products: ", int(flops_ / seconds_ / 1e9),
-                         " GFLOP/s on average over the shapes of this model", " (measured here, ", ranks, ")"));
+  if (!products_.empty())
+    lines.push_back(text("products: ", int(product_rate(0) / 1e9), " GFLOP/s on average over the shapes of this model",
+                         " (measured here, ", ranks, ")"));
   if (const double stream = timings_.find("stream"); stream > 0)
     lines.push_back(
         text("memory: ", int(3.0 * 4 * (16 << 20) / stream / 1e7) / 100.0, " GB/s for each rank (measured here)"));

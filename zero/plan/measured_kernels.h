@@ -2,6 +2,7 @@
 // MeasuredKernels: times of the project's own kernels on this machine's processor. All ranks of a node run the same
 // call at the same time, each on its threads, as in a training step.
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,12 @@ class MeasuredKernels final : public Kernels {
   std::vector<std::string> sources() const override;
 
  private:
+  /// Operations per second over the products so far; `assumed` before the first.
+  double product_rate(double assumed) const;
+
   RankThreads here_;
   Timings& timings_;
-  double flops_ = 0, seconds_ = 0;  // of all products so far, for guesses
+  std::map<std::string, double> products_;  // floating-point operations of the products with known seconds, by name
 };
 
 /// Returns the median seconds of a call that one thread per rank makes at the same time. `make` runs once in each

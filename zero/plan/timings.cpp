@@ -1,5 +1,6 @@
 #include "zero/plan/timings.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -45,10 +46,27 @@ double Timings::get(const std::string& name, const std::function<double()>& meas
     guesses_.insert(name);
     return guess();
   }
+  const double seconds = timed(measure);
+  put(name, seconds);
+  unconfirmed_.emplace_back(name, measure);
+  return seconds;
+}
+
+bool Timings::confirm() {
+  bool changed = false;
+  for (const auto& [name, measure] : std::exchange(unconfirmed_, {})) {
+    if (spent_ > budget_) break;
+    const double again = timed(measure);
+    changed |= again < known_[name];
+    known_[name] = std::min(known_[name], again);
+  }
+  return changed;
+}
+
+double Timings::timed(const std::function<double()>& measure) {
   const auto begin = std::chrono::steady_clock::now();
   const double seconds = measure();
   spent_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  put(name, seconds);
   return seconds;
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace zero {
 
@@ -17,7 +19,11 @@ class Timings {
 
   /// Returns the known seconds, or measures them. After `budget` seconds of measuring, calls `guess` instead, and does
   /// not keep its results.
+  /// `measure` is kept for confirm(), so what it refers to must live until then.
   double get(const std::string& name, const std::function<double()>& measure, const std::function<double()>& guess);
+  /// Measures all that get() has measured a second time, within the budget, and keeps the smaller seconds. Seconds may
+  /// pass between the two, so a disturbance of one does not count. Returns true if a number changed.
+  bool confirm();
   /// Returns the known seconds; 0 for an unknown name.
   double find(const std::string& name) const;
   void put(const std::string& name, double seconds);
@@ -34,10 +40,14 @@ class Timings {
   bool measures() const { return budget_ > 0; }
 
  private:
+  /// Calls `measure`, and counts its time.
+  double timed(const std::function<double()>& measure);
+
   std::string path_;
   std::map<std::string, double> known_;
   double spent_ = 0, budget_ = 45;
   std::set<std::string> guesses_;
+  std::vector<std::pair<std::string, std::function<double()>>> unconfirmed_;
   int measured_ = 0;
 };
 

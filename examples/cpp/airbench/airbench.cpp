@@ -1,5 +1,5 @@
 // Trains the network of cifar10-airbench (Jordan 2024, arXiv 2404.00498), which reaches 94 % of CIFAR-10 there:
-//   mpirun -np 2 airbench cifar-10-batches-bin [--epochs 9.9] [--batch 1024] [--stage 3]
+//   mpirun -np 2 airbench cifar-10-batches-bin [--epochs 9.9] [--batch 1024] [--stage 3] [--precision fp32]
 // It shows a frozen layer, rates by group, and weights averaged by load(). Where the pictures are: resnet18.cpp.
 #include <torch/torch.h>
 
@@ -25,11 +25,18 @@ constexpr double rate = 11.5 / (1 + 1 / (1 - momentum));  // of the mean loss
 constexpr double decay = 0.0153 / 11.5;
 
 std::map<std::string, std::string> options_of(int argc, char** argv) {
-  std::map<std::string, std::string> options{{"--epochs", "9.9"}, {"--batch", "1024"}, {"--stage", "3"}};
-  for (int i = 2; i + 1 < argc; i += 2)
-    if (options.contains(argv[i])) options[argv[i]] = argv[i + 1];
-  if (argc < 2 || argc % 2 != 0)
-    throw std::invalid_argument("airbench DIR [--epochs X] [--batch N] [--stage N]: the first lines of airbench.cpp");
+  std::map<std::string, std::string> options{
+      {"--epochs", "9.9"}, {"--batch", "1024"}, {"--stage", "3"}, {"--precision", "fp32"}};
+  const auto require = [](bool holds) {
+    if (!holds)
+      throw std::invalid_argument("usage: airbench DIR [--epochs X] [--batch N] [--stage N] [--precision fp32|bf16]");
+  };
+  require(argc % 2 == 0);
+  for (int i = 2; i < argc; i += 2) {
+    require(options.contains(argv[i]));
+    options[argv[i]] = argv[i + 1];
+  }
+  require(options["--precision"] == "fp32" || options["--precision"] == "bf16");
   return options;
 }
 
@@ -87,7 +94,9 @@ void train(const std::string& folder, std::map<std::string, std::string>& option
   torch::manual_seed(1);  // the same start on every process
   Airbench net(whitening_filters(first_pictures(plain)), world);
   net->to(world.device());
-  Model model(net, world, {.stage = std::stoi(options["--stage"])});
+  Model model(net, world,
+              {.stage = std::stoi(options["--stage"]),
+               .precision = options["--precision"] == "bf16" ? zero::bf16 : zero::fp32});
   auto optimizer = model.optimizer(zero::SgdOptions{
       .lr = rate,
       .momentum = momentum,

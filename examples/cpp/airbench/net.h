@@ -55,10 +55,10 @@ struct AirbenchImpl : torch::nn::Module {
     whiten->weight.set_requires_grad(false);
     whiten->bias.zero_();
   }
-  /// x [rows, 3, 32, 32] -> [rows, 10].
+  /// x fp32 [rows, 3, 32, 32] -> fp32 [rows, 10].
   torch::Tensor forward(const torch::Tensor& x) {
-    const torch::Tensor y = groups->forward(torch::gelu(whiten(x)));
-    return head(torch::max_pool2d(y, 3).flatten(1)) / 9;
+    const torch::Tensor y = groups->forward(torch::gelu(whiten(x.to(head->weight.dtype()))));
+    return head(torch::max_pool2d(y, 3).flatten(1)).to(torch::kFloat) / 9;
   }
   torch::nn::Conv2d whiten;
   torch::nn::Sequential groups;

@@ -298,7 +298,10 @@ MemoryEstimate LayoutSearch::memory_of(const Config& config, const BatchArithmet
 SearchResult LayoutSearch::find(const SearchOptions& options) {
   SearchResult result;
   std::vector<Candidate> all = candidates(options);
-  if (machine_.timings && machine_.timings->confirm()) all = candidates(options);
+  if (machine_.timings && machine_.timings->confirm()) {
+    works_.clear();  // their seconds are from before
+    all = candidates(options);
+  }
   result.possible = int(all.size());
   std::set<std::string> families, hopeless;       // rows of the table; micro-batches whose activations alone do not fit
   std::map<std::string, std::int64_t> too_large;  // a layout that does not fit rules out a larger micro-batch

@@ -130,6 +130,8 @@ PlanMachine machine_here(const MachineRequest& request, const Config& config) {
   if (!request.measure) machine.timings->set_budget(-1);
   const RankThreads ranks{machine.ranks_per_node, machine.threads};
   machine.kernels = std::make_unique<MeasuredKernels>(ranks, *machine.timings);
+  machine.kernels->stream(1);
+  machine.timings->confirm();  // links and memory take their rates from this number
   const double memory_rate = 1 / machine.kernels->stream(1);
   std::string why = "measuring is off";
   if (request.measure && !request.program.empty())

@@ -17,7 +17,6 @@ namespace {
 
 std::string in_bytes(double bytes) { return bytes < 1 ? "-" : bytes_text(std::int64_t(bytes)); }
 
-/// Three significant digits.
 /// Bytes of a rank where memory is short: on the GPU, or in the host's memory.
 std::int64_t rank_memory(const PlannedLayout& layout, const PlanMachine& machine) {
   return machine.gpu ? layout.memory.plan.peak() : layout.memory.rank_peak;

@@ -18,8 +18,7 @@ class Timings {
   explicit Timings(std::string path);
 
   /// Returns the known seconds, or measures them. After `budget` seconds of measuring, calls `guess` instead, and does
-  /// not keep its results.
-  /// `measure` is kept for confirm(), so what it refers to must live until then.
+  /// not keep its results. confirm() calls `measure` again, so what it refers to must live until then.
   double get(const std::string& name, const std::function<double()>& measure, const std::function<double()>& guess);
   /// Measures all that get() has measured a second time, within the budget, and keeps the smaller seconds. Seconds may
   /// pass between the two, so a disturbance of one does not count. Returns true if a number changed.

@@ -8,6 +8,7 @@ class App;
 
 namespace zero {
 
+int bench_blocks(int argc, char** argv);
 int bench_checkpoint(int argc, char** argv);
 int bench_collectives(int argc, char** argv);
 int bench_memory(int argc, char** argv);

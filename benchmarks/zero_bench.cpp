@@ -17,6 +17,7 @@ struct Benchmark {
 };
 
 const Benchmark benchmarks[] = {
+    {"blocks", zero::bench_blocks, "how fast one thread decodes each of the block types of ggml"},
     {"checkpoint", zero::bench_checkpoint, "how long training waits for a checkpoint; start it under mpirun"},
     {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
     {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured"},

@@ -112,6 +112,11 @@ def check_airbench(args, folder):
         assert re.search(r"\nslow weights, six views: \d+\.\d\d %\n$", found), found
     assert len(losses[0]) == 4 and losses[0][-1] < losses[0][0], losses
     assert all(abs(a / b - 1) < 0.02 for a, b in zip(*losses)), losses
+    found = run(2, [args.bin + "/airbench", DIGITS, "--batch", "100", "--epochs", "0.3", "--precision", "bf16"], folder)
+    assert abs(float(re.search(r"loss (\d+\.\d+)", found).group(1)) / losses[0][0] - 1) < 0.1, (found, losses)
+    for wrong in (["--epoch", "3"], ["--batch"], ["--precision", "fp64"], ["--epochs", "0"], ["--batch", "301"]):
+        told = run(2, [args.bin + "/airbench", DIGITS, *wrong], folder, code=2)
+        assert told.count("error: ") == 1 and ("usage: " in told or "300 pictures" in told), (wrong, told)
 
 
 def check_reference_cases(args, folder):

@@ -21,7 +21,7 @@ using vision::Cifar10;
 using Model = zero::Sharded<Airbench>;
 
 constexpr double momentum = 0.85, bias_scale = 64;
-constexpr double rate = 11.5 / (1 + 1 / (1 - momentum));  // of the mean loss
+constexpr double rate_of_1024 = 11.5 / (1 + 1 / (1 - momentum));  // of the mean loss over 1,024 pictures
 constexpr double decay = 0.0153 / 11.5;
 
 std::map<std::string, std::string> options_of(int argc, char** argv) {
@@ -40,30 +40,30 @@ std::map<std::string, std::string> options_of(int argc, char** argv) {
   return options;
 }
 
-/// From a fifth of the peak up to it, then down to 7 %, both in a line.
-double learning_rate(std::int64_t step, std::int64_t steps) {
+/// A share of the peak: from a fifth up to it, then down to 7 %, both in a line.
+double share_of_rate(std::int64_t step, std::int64_t steps) {
   const double done = double(step) / double(steps), peak = 0.23;
-  return rate * (done < peak ? 0.2 + 0.8 * done / peak : 1 - 0.93 * (done - peak) / (1 - peak));
+  return done < peak ? 0.2 + 0.8 * done / peak : 1 - 0.93 * (done - peak) / (1 - peak);
 }
 
-/// Lookahead (Zhang et al. 2019): a slow average of the weights, which then replaces them.
+/// Lookahead (Zhang et al. 2019): a slow average of the weights and running statistics, which then replaces them.
 class SlowWeights {
  public:
-  explicit SlowWeights(Model& model) { visit(model, 0); }
+  explicit SlowWeights(Model& model) {
+    for_each(model, [&](const std::string& name, const torch::Tensor& value) { weights_[name] = value.clone(); });
+  }
   /// `keep`: how much of the average stays.
   void update(Model& model, double keep) {
-    visit(model, keep);
+    for_each(model,
+             [&](const std::string& name, const torch::Tensor& value) { weights_[name].lerp_(value, 1 - keep); });
     model.load(weights_, /*strict=*/false);
   }
 
  private:
-  void visit(Model& model, double keep) {
-    model.for_each_parameter([&](const std::string& name, const torch::Tensor& value) {
-      if (keep == 0)
-        weights_[name] = value.clone();
-      else
-        weights_[name].lerp_(value, 1 - keep);
-    });
+  static void for_each(Model& model, const zero::ShardedModel::Visit& visit) {
+    model.for_each_parameter(visit);
+    for (const auto& buffer : model->named_buffers())
+      if (buffer->is_floating_point()) visit(buffer.key(), buffer->detach().cpu());
   }
   zero::NamedTensors weights_;
 };
@@ -89,7 +89,12 @@ void train(const std::string& folder, std::map<std::string, std::string>& option
   const std::int64_t batch_size = std::stoll(options["--batch"]);
   auto batches = zero::make_data_loader(pictures.map(torch::data::transforms::Stack<>()), world,
                                         {.batch_size = batch_size, .shuffle = true, .drop_last = true, .workers = 1});
-  const auto steps = std::int64_t(std::ceil(double(batches.size()) * std::stod(options["--epochs"])));
+  const double epochs = std::stod(options["--epochs"]), rate = rate_of_1024 * double(batch_size) / 1024;
+  if (batches.size() == 0 || !(epochs > 0 && epochs < 1e6))
+    throw std::invalid_argument("--epochs " + options["--epochs"] + " of batches of " + options["--batch"] +
+                                " are no step: " + folder + " has " + std::to_string(*pictures.size()) + " pictures");
+  const auto steps = std::int64_t(std::ceil(double(batches.size()) * epochs));
+  if (world.is_main()) std::printf("%zu pictures, %lld steps\n", *pictures.size(), (long long)steps);
 
   torch::manual_seed(1);  // the same start on every process
   Airbench net(whitening_filters(first_pictures(plain)), world);
@@ -116,7 +121,7 @@ void train(const std::string& folder, std::map<std::string, std::string>& option
           model(batch.data), batch.target, torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(0.2));
       const auto rows = double(batch.target.size(0));
       model.backward(loss, rows);
-      optimizer.step(learning_rate(step++, steps));
+      optimizer.step(rate * share_of_rate(step++, steps));
       if (step % 5 == 0) slow.update(model, std::pow(0.95, 5) * std::pow(double(step) / double(steps), 3));
       mean_loss.update(loss, rows);
     }

@@ -10,8 +10,8 @@ namespace vision {
 
 struct CropAndFlip {
   std::int64_t padding = 4;  // zeros on each side; a part of the picture's size is then cropped
-  bool flip = true;          // flip left and right with probability 1/2
-  bool alternating = false;  // draw that once, then flip in every second epoch (Jordan 2024, arXiv 2404.00498)
+  bool flip = true;          // flip left and right with probability 1/2 in each epoch
+  bool alternating = false;  // with `flip`: draw once, then flip in every second epoch (Jordan 2024, arXiv 2404.00498)
   std::uint64_t seed = 0;
 
   /// `picture`: [channels, height, width] of any type.

@@ -339,6 +339,14 @@ void drop_other_preferences(ForeignConfig& config) {
       drop(config, "preference." + key, "", "is not for preference.method = \"" + preference.method + '"');
 }
 
+/// axolotl joins the two keys.
+void join_lora_targets(const Json& tree, ForeignConfig& config) {
+  const auto all = tree.find("lora_target_linear"), named = tree.find("lora_target_modules");
+  if (all == tree.end() || *all != true || named == tree.end() || named->is_null()) return;
+  drop(config, "lora.target_modules=", "lora_target_modules", "lora_target_linear includes all linear layers");
+  set(config, "lora.target_modules", "\"all-linear\"");
+}
+
 /// Validations need data and an interval, and some settings need validations.
 void drop_without_validation(ForeignConfig& config) {
   const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
@@ -386,6 +394,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
     return why_absent(path, axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
   add_axolotl_defaults(tree, config);
+  join_lora_targets(tree, config);
   config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size", source), 0.0, 1e9)) *
                         std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps", source), 1.0, 1e9));
   if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");

@@ -40,6 +40,7 @@ void ask_one(const Question& question, std::istream& in, std::ostream& out) {
       throw InputError(question.flag + ": has no answer, because the input ended; give it on the command line");
     line = with_home(trimmed(line));
     if (accept(question, line.empty() ? question.usual : line, out)) return;
+    if (line.empty()) out << "  there is no default: type an answer, or end with Ctrl-C\n";
   }
 }
 

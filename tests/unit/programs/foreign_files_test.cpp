@@ -342,6 +342,16 @@ special_tokens:
   EXPECT_THAT(config.dropped, Contains(Pair("val_set_size", HasSubstr("--set data.validation_fraction"))));
 }
 
+TEST(AxolotlFile, AllLinearLayersIncludeThoseThatAreNamed) {
+  const std::string linear = "lora_target_linear: true\n", modules = "lora_target_modules:\n  - gate_proj\n";
+  for (const std::string& keys : {linear + modules, modules + linear}) {
+    const ForeignConfig config = translate_axolotl("base_model: a/b\nadapter: lora\n" + keys, "lora.yml");
+    EXPECT_THAT(config.overrides, Contains("lora.target_modules=\"all-linear\"")) << keys;
+    EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("gate_proj")))) << keys;
+    EXPECT_THAT(dropped_keys(config), Contains("lora_target_modules")) << keys;
+  }
+}
+
 TEST(AxolotlFile, WholeModelWithStage3) {
   const ForeignConfig config = translate_axolotl(R"(
 base_model: Qwen/Qwen2.5-7B

@@ -128,6 +128,9 @@ PlanMachine machine_here(const MachineRequest& request, const Config& config) {
       text(processor_name(), "|", cores, "|", machine.ranks_per_node, "|", machine.threads, "|", request.version);
   machine.timings = std::make_unique<Timings>(timings_path(identity));
   if (!request.measure) machine.timings->set_budget(-1);
+  if (machine.ranks_per_node * machine.threads > cores)
+    machine.notes.push_back(text(machine.ranks_per_node * machine.threads, " threads of ", machine.ranks_per_node,
+                                 " ranks share ", cores, " cores here; times are those of a core for each thread"));
   const RankThreads ranks{machine.ranks_per_node, machine.threads};
   machine.kernels = std::make_unique<MeasuredKernels>(ranks, *machine.timings);
   machine.kernels->stream(1);

@@ -68,7 +68,7 @@ void describe(CLI::App& app, Arguments& arguments) {
 }
 
 void print_largest(LayoutSearch& search, const SearchResult& result) {
-  std::cout << "\nlargest local_batch_size that fits:\n";
+  std::cout << "\nlargest local_batch_size that fits, with a global batch to match:\n";
   for (const PlannedLayout& layout : result.best)
     std::cout << "  " << layout.describe() << ": " << search.largest_batch(layout) << '\n';
 }

@@ -49,7 +49,7 @@ const KeyTable& deepspeed_table() {
       {"train_micro_batch_size_per_gpu", number("training.local_batch_size")},
       {"gradient_accumulation_steps", absent("with the micro-batch and the ranks it makes the global batch")},
       {"gradient_clipping", number("training.max_norm")},
-      {"steps_per_print", number("metrics.log_interval")},
+      {"steps_per_print", absent("it spaces lines of text there; --set metrics.log_interval spaces records, too")},
       {"bf16.enabled", precision("bf16")},
       {"bf16.bf16_optimizer_states", flag("optimizer.state_dtype", "\"bf16\"")},
       {"bf16.bf16_master_weights_and_grads",

@@ -198,7 +198,7 @@ TEST(DeepSpeedFile, ContradictionsAndOtherKindsOfValuesAreRefused) {
                   "fp16.enabled and bf16.enabled are both"),
         {R"({"zero_optimization": true})", "zero_optimization: must be an object, and is true"},
         {R"({"gradient_clipping": "much"})", "gradient_clipping must be a number, and is much"}})
-    EXPECT_THAT(message_of<InputError>([&] { translate_deepspeed(file, "ds.json"); }),
+    EXPECT_THAT(message_of<InputError>([&given = file] { translate_deepspeed(given, "ds.json"); }),
                 AllOf(HasSubstr("ds.json: "), HasSubstr(words)));
 }
 

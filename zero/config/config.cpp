@@ -212,8 +212,7 @@ class Reader {
     }
   }
 
-  void read_override(const std::string& pair) {
-    const std::string place = one_line("--set " + pair);
+  void read_override(const std::string& pair, const std::string& place) {
     const std::size_t equals = pair.find('='), dot = pair.find('.');
     if (equals == std::string::npos || dot == std::string::npos || dot > equals) refuse_without_section(pair, place);
     const std::string section = trimmed(pair.substr(0, dot)), name = trimmed(pair.substr(dot + 1, equals - dot - 1));
@@ -222,7 +221,7 @@ class Reader {
     open_section(section);
     read_key(section, name, {*value.get("value"), place});
     displace_other(section + "." + name);
-    overridden_.insert(section + "." + name);
+    config_.overridden.insert(section + "." + name);
   }
 
  private:
@@ -235,7 +234,7 @@ class Reader {
   // An override of one of two exclusive keys replaces the file's other one and its dependent keys.
   void displace_other(const std::string& key) {
     const auto displace = [&](const std::string& other) {
-      if (overridden_.contains(other)) return false;
+      if (config_.overridden.contains(other)) return false;
       config_.origin.erase(other);
       return true;
     };
@@ -365,7 +364,6 @@ class Reader {
 
   Config& config_;
   Mistakes& mistakes_;
-  std::set<std::string> overridden_;
 };
 
 void check_required(const Config& config, Mistakes& mistakes) {
@@ -401,13 +399,17 @@ std::string read_text(const std::string& path) {
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides,
-                    Contradictions contradictions) {
+                    Contradictions contradictions, const std::map<std::string, std::string>& places) {
   Config config;
   config.source = source;
   Mistakes mistakes;
   Reader reader(config, mistakes);
   reader.read_file(text);
-  for (const std::string& pair : overrides) mistakes.allow([&] { reader.read_override(pair); });
+  for (const std::string& pair : overrides) {
+    const auto place = places.find(pair);
+    const std::string words = place == places.end() ? "--set " + pair : place->second;
+    mistakes.allow([&] { reader.read_override(pair, one_line(words)); });
+  }
   mistakes.tell();  // other checks may fail only because of these mistakes
   check_required(config, mistakes);
   mistakes.tell();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -210,6 +211,7 @@ struct Config {
   std::string source;  // name of the file, for messages
   // The place where each given key was set: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
   std::map<std::string, std::string> origin;
+  std::set<std::string> overridden;  // keys that an override set
 
   /// Sequences in a rank's micro-batch.
   std::int64_t micro_batch_rows() const { return job.over_ranks() ? job.reproducible_rows : training.local_batch_size; }
@@ -251,9 +253,11 @@ enum class Contradictions : std::uint8_t { refused, allowed };
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                    Contradictions contradictions = Contradictions::refused);
 
-/// Does the same for a text, which messages call `source`.
+/// Does the same for a text, which messages call `source`. `places`: for an override that does not come from the
+/// command line, its place in messages, by its words; the others are called "--set ...".
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {},
-                    Contradictions contradictions = Contradictions::refused);
+                    Contradictions contradictions = Contradictions::refused,
+                    const std::map<std::string, std::string>& places = {});
 
 /// Parses [[optimizer.group]] tables as groups_toml() writes them. Throws InputError.
 std::vector<OptimizerGroup> parse_groups(const std::string& toml);

@@ -84,6 +84,9 @@ void write_field(const Field& field, const Value& value);
 /// Returns a value as TOML, which reads back exactly equal.
 std::string toml_text(const Value& value);
 
+/// The fields of config.json that [model] changes beside a preset, one line each.
+std::string model_fields_toml(const ModelSection& model);
+
 /// The text of docs/configuration.md.
 std::string configuration_markdown();
 

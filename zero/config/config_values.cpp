@@ -167,11 +167,16 @@ std::string resolved_toml(const Config& config) {
     }
     if (const std::optional<Value> value = read_field(key.field(values)))
       page += key.name + " = " + toml_text(*value) + "\n";
-    if (key.full_name() == "model.path")
-      for (const auto& [name, json] : config.model.fields)
-        page += key_text(name) + " = " + toml_of(nlohmann::json::parse(json)) + "\n";
+    if (key.full_name() == "model.path") page += model_fields_toml(config.model);
   }
   return page;
+}
+
+std::string model_fields_toml(const ModelSection& model) {
+  std::string lines;
+  for (const auto& [name, json] : model.fields)
+    lines += key_text(name) + " = " + toml_of(nlohmann::json::parse(json)) + "\n";
+  return lines;
 }
 
 std::string configuration_markdown() {

@@ -130,10 +130,11 @@ NodeLinks links_of_node(int ranks, const Timings& timings, double memory_rate, c
   const LinkLine& gather = links.in_node[0];
   const std::string numbers =
       text(int(gather.latency * 1e6), " us + ", int(1e-7 / gather.per_byte) / 100.0, " GB/s a rank (all-gather)");
+  const bool known = timings.find(name_of(0, small_bytes)) > 0;
   if (ranks > 1)
-    links.sources.push_back("link in the node: " + numbers +
-                            (why_not.empty() ? " (measured here under mpirun)"
-                                             : " (assumed from the memory's rate, because " + why_not + ")"));
+    links.sources.push_back(
+        "link in the node: " + numbers +
+        (known ? " (measured here under mpirun)" : " (assumed from the memory's rate, because " + why_not + ")"));
   return links;
 }
 

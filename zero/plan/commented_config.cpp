@@ -30,7 +30,7 @@ std::string comment(const std::string& words) {
 
 std::string commented_toml(const Config& config, const std::vector<std::string>& also,
                            const std::vector<std::string>& head) {
-  ZERO_CHECK(config.model.fields.empty() && config.optimizer.groups.empty(), "keys without a row in the table");
+  ZERO_CHECK(config.optimizer.groups.empty(), "keys without a row in the table");
   Config own = config, usual;
   std::string file, section;
   for (const std::string& line : head) file += comment(line);
@@ -45,6 +45,8 @@ std::string commented_toml(const Config& config, const std::vector<std::string>&
     if (key.section != section) file += "\n[" + key.section + "]\n";
     section = key.section;
     file += comment(key.doc) + key.name + " = " + toml_text(*value) + "\n";
+    if (key.full_name() == "model.preset" && !config.model.fields.empty())
+      file += comment("Fields of config.json that differ from the preset's.") + model_fields_toml(config.model);
   }
   return file;
 }

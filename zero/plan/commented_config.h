@@ -9,8 +9,7 @@ namespace zero {
 
 /// Returns the keys whose values differ from their defaults, those that are required, and those in `also`, by section
 /// and in documentation order. Each key has its meaning in a comment above it. `head`: lines of a comment at the top.
-/// Throws InternalError for a configuration with changed fields of a preset or with [[optimizer.group]], which have no
-/// row.
+/// Throws InternalError for a configuration with [[optimizer.group]], which has no row.
 std::string commented_toml(const Config& config, const std::vector<std::string>& also,
                            const std::vector<std::string>& head);
 

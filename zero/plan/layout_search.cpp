@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -64,9 +65,7 @@ std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& mo
   const std::int64_t node = machine.ranks_per_node;
   std::vector<LayoutChoice> choices;
   const auto add = [&](const std::string& name, const std::vector<Value>& values) {
-    // A key that the command line sets stays.
-    const auto given = config.origin.find(name);
-    if (given != config.origin.end() && given->second.starts_with("--set")) return;
+    if (config.overridden.contains(name)) return;  // it stays
     for (const ConfigKey& key : config_keys())
       if (key.full_name() == name) choices.push_back({&key, values});
   };
@@ -95,6 +94,7 @@ bool is_sensible(const Config& config) {
   if (offload.parameters != "none" && (config.zero.stage != 3 || offload.optimizer == "none")) return false;
   if (offload.optimizer == "cpu" && offload.parameters == "nvme") return false;
   if (offload.activations != "none" && config.activation_checkpoint.mode != "full") return false;
+  if (config.zero.stage == 0 && config.zero.shard_degree != 0) return false;  // stage 0 shards nothing
   return !(config.activation_checkpoint.keep == "on" && config.activation_checkpoint.mode == "full");
 }
 
@@ -167,6 +167,10 @@ std::string PlannedLayout::describe() const {
   return all;
 }
 
+bool PlannedLayout::is_same(const PlannedLayout& other) const {
+  return batch.local_batch_size == other.batch.local_batch_size && describe() == other.describe();
+}
+
 LayoutSearch::OwnModel& LayoutSearch::model_for(const Config& config, const BatchArithmetic& batch) {
   const std::string base = config.lora ? config.lora->quantization : "";
   OwnModel& own = models_[{batch.mesh.tensor, base}];
@@ -202,7 +206,10 @@ class LayoutSearch::Walk {
   Walk(LayoutSearch& search, std::vector<LayoutChoice> choices) : search_(search), choices_(std::move(choices)) {}
 
   std::vector<Candidate> all() {
-    extend(search_.config_, 0);
+    Config start = search_.config_, usual;
+    for (const LayoutChoice& choice : choices_)
+      if (const auto value = read_field(choice.key->field(usual))) write_field(choice.key->field(start), *value);
+    extend(start, 0);
     return std::move(found_);
   }
 
@@ -249,6 +256,11 @@ class LayoutSearch::Walk {
   std::vector<Candidate> found_;
 };
 
+bool LayoutSearch::is_as_fast(const Candidate& candidate, const PlannedLayout& found) const {
+  return changes_base(candidate.settings) == changes_base(found.settings) &&
+         speed_of(candidate.time) <= speed_of(found.time);
+}
+
 bool LayoutSearch::changes_base(const LayoutSettings& settings) const {
   return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) {
     return setting.first->full_name() == "lora.quantization" &&
@@ -256,21 +268,24 @@ bool LayoutSearch::changes_base(const LayoutSettings& settings) const {
   });
 }
 
-template <class Layout>
-void LayoutSearch::sort_by_rank(std::vector<Layout>& layouts) const {
-  const auto rank_of = [&](const Layout& layout) {
+void LayoutSearch::sort_by_rank(std::vector<Candidate>& layouts) const {
+  const auto rank_of = [&](const Candidate& layout) {
     return std::pair(changes_base(layout.settings), speed_of(layout.time));
   };
   std::stable_sort(layouts.begin(), layouts.end(),
-                   [&](const Layout& a, const Layout& b) { return rank_of(a) < rank_of(b); });
+                   [&](const Candidate& a, const Candidate& b) { return rank_of(a) < rank_of(b); });
+}
+
+void LayoutSearch::sort_by_rank(std::vector<PlannedLayout>& layouts) const {
+  const auto rank_of = [&](const PlannedLayout& layout) {
+    return std::tuple(changes_base(layout.settings), speed_of(layout.time),
+                      machine_.gpu ? layout.memory.plan.peak() : layout.memory.rank_peak);
+  };
+  std::stable_sort(layouts.begin(), layouts.end(),
+                   [&](const PlannedLayout& a, const PlannedLayout& b) { return rank_of(a) < rank_of(b); });
 }
 
 std::vector<LayoutSearch::Candidate> LayoutSearch::candidates(const SearchOptions& options) {
-  if (options.only_given) {
-    const Config config = config_with({});
-    const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
-    return {{{}, time_of(config, batch, assumes_kept(config))}};
-  }
   std::vector<Candidate> found = Walk(*this, choices_of(config_, model_, machine_, options.any_batch)).all();
   sort_by_rank(found);
   return found;
@@ -295,8 +310,35 @@ MemoryEstimate LayoutSearch::memory_of(const Config& config, const BatchArithmet
   return estimate_stage(config, batch, planner, machine_.budget, int(config.zero.stage));
 }
 
+PlannedLayout LayoutSearch::given_layout() {
+  const Config config = config_with({});
+  const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
+  const std::string why = why_illegal(config, model_, {.ranks = machine_.ranks(), .on_gpu = machine_.gpu});
+  if (!why.empty()) throw InputError(why);
+  MemoryEstimate memory = memory_of(config, batch);
+  StepTime time = time_of(config, batch, memory.keeps_inputs);
+  return {{}, config, batch, time, std::move(memory)};
+}
+
+void LayoutSearch::add_given(SearchResult& result) {
+  try {
+    result.given = given_layout();
+  } catch (const InputError& error) {
+    result.why_not_given = error.what();
+  }
+}
+
 SearchResult LayoutSearch::find(const SearchOptions& options) {
   SearchResult result;
+  if (options.only_given) {
+    result.best = {given_layout()};
+    if (machine_.timings && machine_.timings->confirm()) {
+      works_.clear();
+      result.best = {given_layout()};
+    }
+    result.possible = 1;
+    return result;
+  }
   std::vector<Candidate> all = candidates(options);
   if (machine_.timings && machine_.timings->confirm()) {
     works_.clear();  // their seconds are from before
@@ -306,27 +348,27 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
   std::set<std::string> families, hopeless;       // rows of the table; micro-batches whose activations alone do not fit
   std::map<std::string, std::int64_t> too_large;  // a layout that does not fit rules out a larger micro-batch
   for (Candidate& candidate : all) {
-    if (int(result.best.size()) == options.best) break;
+    // Equally fast layouts are compared by their memory.
+    if (int(result.best.size()) >= options.best && !is_as_fast(candidate, result.best.back())) break;
     const std::string family = family_of(candidate.settings), rest = rest_of(candidate.settings);
     if (families.count(family)) continue;
     const Config config = config_with(candidate.settings);
     const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
     const std::string micro_batch = micro_batch_of(config, assumes_kept(config));
     const auto known = too_large.find(rest);
-    if (!options.only_given && ((known != too_large.end() && known->second <= batch.local_batch_size) ||
-                                hopeless.count(micro_batch) || !may_fit(config, batch))) {
+    if ((known != too_large.end() && known->second <= batch.local_batch_size) || hopeless.count(micro_batch) ||
+        !may_fit(config, batch)) {
       ++result.too_large;
       continue;
     }
     const std::string why = why_illegal(config, model_, {.ranks = machine_.ranks(), .on_gpu = machine_.gpu});
     if (!why.empty()) {
-      if (options.only_given) throw InputError(why);
       ++result.illegal;
       why_none_ = why;
       continue;
     }
     MemoryEstimate memory = memory_of(config, batch);
-    if (!memory.fits && !options.only_given) {
+    if (!memory.fits) {
       ++result.too_large;
       too_large[rest] = batch.local_batch_size;
       const NodeBudget& budget = machine_.budget;
@@ -340,13 +382,18 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
     result.best.push_back({std::move(candidate.settings), config, batch, candidate.time, std::move(memory)});
   }
   sort_by_rank(result.best);
-  if (result.best.empty() && result.too_large == 0) refuse_all();
+  if (int(result.best.size()) > options.best) result.best.resize(std::size_t(options.best));
+  if (result.best.empty() && result.too_large == 0) refuse_all(options);
+  if (options.shows_given) add_given(result);
   return result;
 }
 
-void LayoutSearch::refuse_all() const {
+void LayoutSearch::refuse_all(const SearchOptions& options) const {
   if (!why_none_.empty()) throw InputError(why_none_);
-  BatchArithmetic::of(config_, machine_.ranks());  // names the batch or the axis that does not divide
+  Config config = config_;
+  if (options.any_batch && !config.overridden.contains("training.local_batch_size"))
+    config.training.local_batch_size = 1;         // the least that the search tries
+  BatchArithmetic::of(config, machine_.ranks());  // names the batch or the axis that does not divide
   throw InputError("no layout agrees with all settings that are given: leave some to the search");
 }
 

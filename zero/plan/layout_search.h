@@ -36,12 +36,15 @@ struct PlannedLayout {
   double tokens_per_second() const { return tokens() / time.seconds(); }
   /// "stage 3, shard degree 8, tensor 2, ..."; parts with their default are omitted.
   std::string describe() const;
+  /// True if both have one row in a table: the same settings, and the same micro-batch.
+  bool is_same(const PlannedLayout& other) const;
 };
 
 struct SearchOptions {
-  int best = 5;             // layouts to find
-  bool only_given = false;  // examines only the configuration's own layout
-  bool any_batch = false;   // the micro-batch is part of the search
+  int best = 5;              // layouts to find
+  bool only_given = false;   // examines only the configuration's own layout
+  bool any_batch = false;    // the micro-batch is part of the search
+  bool shows_given = false;  // also predicts the configuration's own layout
 };
 
 struct SearchResult {
@@ -49,6 +52,8 @@ struct SearchResult {
                                     // micro-batch, appear once
   int possible = 0;                 // layouts whose time was predicted
   int illegal = 0, too_large = 0;   // of those that were examined further
+  std::optional<PlannedLayout> given;  // the configuration's own layout
+  std::string why_not_given;           // why it is not legal on this machine; empty if it is
 };
 
 class LayoutSearch {
@@ -57,8 +62,9 @@ class LayoutSearch {
   LayoutSearch(const Config& config, const ModelConfig& model, PlanMachine& machine)
       : config_(config), model_(model), machine_(machine) {}
 
-  /// Layouts are sorted by predicted time. From the fastest on, why_illegal() and estimate_stage() judge each layout,
-  /// until enough layouts fit. Throws InputError with the reason if no layout is legal.
+  /// Layouts are sorted by predicted time; of equally fast ones, the smaller comes first. From the fastest on,
+  /// why_illegal() and estimate_stage() judge each layout, until enough layouts fit. Throws InputError with the reason
+  /// if no layout is legal.
   SearchResult find(const SearchOptions& options);
   /// The largest local_batch_size that fits, with one micro-batch per step; a pipeline keeps its micro-batches. 0 if
   /// none fits.
@@ -81,13 +87,17 @@ class LayoutSearch {
   bool assumes_kept(const Config& config) const;
   bool may_fit(const Config& config, const BatchArithmetic& batch);
   MemoryEstimate memory_of(const Config& config, const BatchArithmetic& batch);
+  /// Throws InputError if the configuration's own layout is not legal on this machine.
+  PlannedLayout given_layout();
+  void add_given(SearchResult& result);
+  bool is_as_fast(const Candidate& candidate, const PlannedLayout& found) const;
   std::vector<Candidate> candidates(const SearchOptions& options);
   /// True if the base is quantized otherwise than in the configuration. That changes the result.
   bool changes_base(const LayoutSettings& settings) const;
   /// The fastest comes first, but layouts that change the base follow all others.
-  template <class Layout>
-  void sort_by_rank(std::vector<Layout>& layouts) const;
-  [[noreturn]] void refuse_all() const;
+  void sort_by_rank(std::vector<Candidate>& layouts) const;
+  void sort_by_rank(std::vector<PlannedLayout>& layouts) const;
+  [[noreturn]] void refuse_all(const SearchOptions& options) const;
 
   const Config& config_;
   const ModelConfig& model_;

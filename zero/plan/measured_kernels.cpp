@@ -240,14 +240,20 @@ std::vector<std::string> MeasuredKernels::sources() const {
   if (const double stream = timings_.find("stream"); stream > 0)
     lines.push_back(
         text("memory: ", int(3.0 * 4 * (16 << 20) / stream / 1e7) / 100.0, " GB/s for each rank (measured here)"));
-  lines.push_back(text("attention and row kernels: each shape (measured here); ", timings_.measured(), " new numbers, ",
-                       timings_.path().empty() ? "not kept" : "kept in " + timings_.path()));
+  const std::string place = timings_.path().empty() ? "not kept" : "kept in " + timings_.path();
+  if (timings_.measured() > 0)
+    lines.push_back(text("attention and row kernels: each shape (measured here); ", timings_.measured(),
+                         timings_.measured() == 1 ? " new number, " : " new numbers, ", place));
+  else if (timings_.knows_any())
+    lines.push_back("attention and row kernels: each shape (measured here by earlier calls, " + place + ")");
   if (timings_.guesses() > 0)
     lines.push_back(timings_.measures()
                         ? text("the time to measure was spent: ", timings_.guesses(),
                                " numbers are scaled from other shapes (assumed); call again to measure them")
                         : text("nothing was measured (--no-measure): ", timings_.guesses(),
-                               " numbers are scaled from other shapes (assumed), so times may be far off"));
+                               timings_.knows_any()
+                                   ? " numbers are scaled from other shapes (assumed), so times may be far off"
+                                   : " numbers are assumed, so times may be far off"));
   return lines;
 }
 

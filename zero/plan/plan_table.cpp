@@ -40,6 +40,35 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
   return line + "\n";
 }
 
+std::vector<std::string> row_of(const PlannedLayout& layout, const PlanMachine& machine, bool is_given) {
+  return {layout.describe() + (is_given ? " (as given)" : ""),
+          text(layout.batch.local_batch_size, " x ", layout.batch.accumulation),
+          bytes_text(rank_memory(layout, machine)),
+          three_digits(layout.time.seconds()),
+          three_digits(layout.tokens_per_second()),
+          in_bytes(layout.time.bytes_in_node),
+          in_bytes(layout.time.bytes_between),
+          in_bytes(layout.time.bytes_disk),
+          layout.time.bound()};
+}
+
+nlohmann::ordered_json json_of(const PlannedLayout& layout, const PlanMachine& machine) {
+  nlohmann::ordered_json one;
+  one["layout"] = layout.describe();
+  for (const auto& [key, value] : layout.settings) one["settings"][key->full_name()] = toml_text(value);
+  one["seconds"] = layout.time.seconds();
+  one["tokens_per_second"] = layout.tokens_per_second();
+  one["bound_by"] = layout.time.bound();
+  for (const auto& [name, seconds] : parts_of(layout.time)) one["parts"][name] = seconds;
+  one["rank_bytes"] = rank_memory(layout, machine);
+  one["tracked_bytes"] = layout.memory.plan.training_peak();
+  one["fits"] = layout.memory.fits;
+  one["sent_in_node_bytes"] = layout.time.bytes_in_node;
+  one["sent_between_bytes"] = layout.time.bytes_between;
+  one["disk_bytes"] = layout.time.bytes_disk;
+  return one;
+}
+
 nlohmann::ordered_json compared(double predicted, double measured) {
   return {{"predicted", predicted}, {"measured", measured}, {"error", predicted / measured - 1}};
 }
@@ -61,14 +90,16 @@ std::string three_digits(double value) {
   return words;
 }
 
-std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine) {
+std::string plan_table(const SearchResult& result, const PlanMachine& machine) {
   std::vector<std::vector<std::string>> rows{
       {"layout", "batch", "memory", "s/step", "tokens/s", "in node", "between", "disk", "bound by"}};
-  for (const PlannedLayout& layout : layouts)
-    rows.push_back({layout.describe(), text(layout.batch.local_batch_size, " x ", layout.batch.accumulation),
-                    bytes_text(rank_memory(layout, machine)), three_digits(layout.time.seconds()),
-                    three_digits(layout.tokens_per_second()), in_bytes(layout.time.bytes_in_node),
-                    in_bytes(layout.time.bytes_between), in_bytes(layout.time.bytes_disk), layout.time.bound()});
+  bool has_given = !result.given;
+  for (const PlannedLayout& layout : result.best) {
+    const bool is_given = result.given && layout.is_same(*result.given);
+    has_given |= is_given;
+    rows.push_back(row_of(layout, machine, is_given));
+  }
+  if (!has_given) rows.push_back(row_of(*result.given, machine, true));
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -96,22 +127,12 @@ std::string plan_json(const SearchResult& result, const PlanMachine& machine, co
   plan["notes"] = machine.notes;
   plan["layouts"] = nlohmann::ordered_json::array();
   for (const PlannedLayout& layout : result.best) {
-    nlohmann::ordered_json one;
-    one["layout"] = layout.describe();
-    for (const auto& [key, value] : layout.settings) one["settings"][key->full_name()] = toml_text(value);
-    one["seconds"] = layout.time.seconds();
-    one["tokens_per_second"] = layout.tokens_per_second();
-    one["bound_by"] = layout.time.bound();
-    for (const auto& [name, seconds] : parts_of(layout.time)) one["parts"][name] = seconds;
-    one["rank_bytes"] = rank_memory(layout, machine);
-    one["tracked_bytes"] = layout.memory.plan.training_peak();
-    one["fits"] = layout.memory.fits;
-    one["sent_in_node_bytes"] = layout.time.bytes_in_node;
-    one["sent_between_bytes"] = layout.time.bytes_between;
-    one["disk_bytes"] = layout.time.bytes_disk;
+    nlohmann::ordered_json one = json_of(layout, machine);
     if (largest_batch) one["largest_local_batch_size"] = largest_batch(layout);
     plan["layouts"].push_back(one);
   }
+  if (result.given) plan["given"] = json_of(*result.given, machine);
+  if (!result.why_not_given.empty()) plan["given_refused"] = result.why_not_given;
   if (measured) plan["comparison"] = comparison_of(*measured, result.best[0]);
   return plan.dump() + "\n";
 }

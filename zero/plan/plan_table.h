@@ -13,8 +13,8 @@ namespace zero {
 std::string three_digits(double value);
 
 /// A table with one row per layout: memory of the fullest rank, time, tokens per second, the bottleneck, bytes on
-/// links.
-std::string plan_table(const std::vector<PlannedLayout>& layouts, const PlanMachine& machine);
+/// links. The configuration's own layout is marked, or has a row at the end.
+std::string plan_table(const SearchResult& result, const PlanMachine& machine);
 
 /// The parts of a layout's step time: one line per part that takes at least 1 %.
 std::string parts_of_step(const StepTime& time);
@@ -28,7 +28,8 @@ struct MeasuredFigures {
 
 /// One object: machine, sources, and a list of layouts with settings, seconds, parts and bytes. With a run's figures,
 /// it also compares them with those of the first layout. "error" is predicted / measured - 1. `largest_batch`, if
-/// given, adds each layout's largest local_batch_size.
+/// given, adds each layout's largest local_batch_size. "given" is the configuration's own layout, if it was asked for,
+/// and "given_refused" why it is not legal.
 std::string plan_json(const SearchResult& result, const PlanMachine& machine, const MeasuredFigures* measured = nullptr,
                       const std::function<std::int64_t(const PlannedLayout&)>& largest_batch = {});
 

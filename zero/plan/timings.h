@@ -33,6 +33,8 @@ class Timings {
   /// The number of names whose seconds were guessed.
   int guesses() const { return int(guesses_.size()); }
   int measured() const { return measured_; }
+  /// True if a number of this or an earlier call is known.
+  bool knows_any() const { return !known_.empty(); }
   double spent() const { return spent_; }
   void set_budget(double seconds) { budget_ = seconds; }
   /// False if the budget allows no measurement at all.

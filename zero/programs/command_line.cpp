@@ -1,5 +1,6 @@
 #include "zero/programs/command_line.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -43,6 +44,19 @@ void refuse_strays(const CLI::App& app, const KeyHint& key_hint) {
                      " --help lists the arguments)");
 }
 
+/// CLI11 names an option by the first of its names, and users know the one that they typed.
+std::string as_typed(std::string message, const CLI::App& app, int argc, const char* const* argv) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) {
+      const std::string first = "--" + option->get_lnames().front(), typed = "--" + name;
+      const bool is_typed = std::any_of(argv + 1, argv + argc, [&](const char* word) {
+        return word == typed || std::string(word).starts_with(typed + "=");
+      });
+      if (is_typed && message.starts_with(first)) message.replace(0, first.size(), typed);
+    }
+  return message;
+}
+
 /// The rank that mpirun or srun sets; true without them.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
@@ -77,7 +91,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     // A misspelt option explains a missing one, so report it first.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app, key_hint);
-    throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
+    throw InputError(as_typed(error.what(), app, argc, argv) + " (" + app.get_name() + " --help lists the arguments)");
   }
   return std::nullopt;
 }

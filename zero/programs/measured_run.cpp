@@ -40,27 +40,34 @@ std::string error_of(double predicted, double measured) {
 
 }  // namespace
 
-bool is_run_folder(const std::string& path) {
-  return is_folder(path) && is_there(path + "/config.toml") && is_there(path + "/metrics.jsonl");
-}
+bool is_run_folder(const std::string& path) { return is_folder(path) && is_there(path + "/config.toml"); }
 
 MeasuredRun measured_run(const std::string& folder) {
   MeasuredRun run;
   run.config = (std::filesystem::path(folder) / "config.toml").string();
   std::ifstream file(run.config);
   run.ranks = run_header_of(std::string(std::istreambuf_iterator<char>(file), {})).ranks;
+  if (!is_there(folder + "/metrics.jsonl")) return run;
   const MetricsTable table = read_metrics(folder + "/metrics.jsonl");
   std::vector<double> seconds = step_seconds(table);
-  if (seconds.size() < 2)
-    throw InputError(text(folder, "/metrics.jsonl: has ", seconds.size(),
-                          " timed steps without a validation, and a comparison needs two: train more steps"));
   run.figures.steps = std::int64_t(seconds.size());
+  if (seconds.empty()) return run;
   std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
   run.figures.seconds = seconds[seconds.size() / 2];
   if (const MetricsSeries* peaks = table.find("peak_bytes"))
     for (const double peak : peaks->values)
       if (std::isfinite(peak)) run.figures.peak_bytes = std::max(run.figures.peak_bytes, std::int64_t(peak));
   return run;
+}
+
+std::string MeasuredRun::why_not_compared(const PlanMachine& machine, bool here) const {
+  if (!here) return "the run's steps were not timed on " + machine.name;
+  if (ranks > 0 && ranks != machine.ranks())
+    return text("the run had ", ranks, ranks == 1 ? " rank" : " ranks", ", and this plan has ", machine.ranks());
+  if (figures.steps < 2)
+    return text("the run has ", figures.steps, figures.steps == 1 ? " timed step" : " timed steps",
+                " without a validation, and a comparison needs two");
+  return "";
 }
 
 std::string comparison_text(const MeasuredRun& run, const PlannedLayout& planned) {

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "models/model_config.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/data_files.h"
+#include "zero/config/nearest_key.h"
 #include "zero/config/setup.h"
 #include "zero/plan/plan_machine.h"
 
@@ -23,13 +25,26 @@ std::string config_text(const PlanInput& input, const std::string& data) {
   if (name.empty()) name = "model";
   return "[job]\noutput_dir = " + toml_text("outputs/" + name) + "\n[model]\n" +
          (is_preset(input.model) ? "preset" : "path") + " = " + toml_text(input.model) + "\n[data]\ntrain = [" +
-         toml_text(data) + "]\n[training]\nsteps = 1000\nseq_len = 1\n";
+         toml_text(data) + "]\n" + (input.tokenizer.empty() ? "" : "tokenizer = " + toml_text(input.tokenizer) + "\n") +
+         "[training]\nsteps = 1000\nseq_len = 1\n";
+}
+
+/// The new configuration would refuse such data by the names of its own keys.
+void require_tokenizer(const PlanInput& input) {
+  const bool has_key = std::ranges::any_of(
+      input.overrides, [](const std::string& setting) { return setting.starts_with("data.tokenizer="); });
+  if (is_preset(input.model) && !input.data.empty() && data_kind(input.data) != "bin" && input.tokenizer.empty() &&
+      !has_key)
+    throw InputError("--data " + input.data +
+                     ": is text, and a preset has no tokenizer: give --tokenizer, a tokenizer.json, a tokenizer.model "
+                     "or a folder with one");
 }
 
 Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
   std::vector<std::string> overrides = input.overrides;
   const std::string made_for = "(a configuration for " + input.model + ")";
   const std::string data = !input.data.empty() ? input.data : is_preset(input.model) ? "tokens.bin" : "data.jsonl";
+  require_tokenizer(input);
   Config config = parse_config(config_text(input, data), made_for, overrides);
   const ModelConfig model = model_config_of(config);
   check_context("--seq-len", input.seq_len, model);
@@ -63,13 +78,17 @@ Config config_of(const PlanInput& input, const MachineRequest& machine) {
     throw InputError("name a model or a configuration: a preset such as llama-110m, a model's directory, or run.toml");
   if (is_preset(input.model)) return config_of_model(input, machine);
   if (!is_there(input.model))
-    throw InputError(input.model +
-                     ": is not there; name a configuration, a model's directory or config.json, or a preset");
+    throw InputError(input.model + ": is neither a path here nor a preset" + choice_among(input.model, preset_names()));
+  if (is_folder(input.model) && !is_there(input.model + "/config.json"))
+    throw InputError(
+        input.model +
+        ": is a folder with neither config.json (a model) nor config.toml (the output directory of a run); "
+        "name one of these, a configuration (.toml) or a preset");
   if (is_folder(input.model) || input.model.ends_with(".json") || input.model.ends_with(".gguf"))
     return config_of_model(input, machine);
   for (const auto& [given, option] :
        {std::pair(!input.data.empty(), "--data"), std::pair(input.seq_len > 0, "--seq-len"),
-        std::pair(input.global_batch > 0, "--global-batch")})
+        std::pair(!input.tokenizer.empty(), "--tokenizer"), std::pair(input.global_batch > 0, "--global-batch")})
     if (given)
       throw InputError(
           text(option, ": is for a model; ", input.model, " is a configuration, whose keys --set changes"));

@@ -13,6 +13,7 @@ struct PlanInput {
   std::string model;  // a preset, a path to a model, or a configuration
   std::vector<std::string> overrides;
   std::string data;               // for a model
+  std::string tokenizer;          // for a preset and texts
   std::int64_t seq_len = 0;       // 0: 2048, or the model's context if it is shorter
   std::int64_t global_batch = 0;  // rows; 0: about 131,072 tokens, at least one row for each rank
   bool keep_batch = false;        // local_batch_size is not searched

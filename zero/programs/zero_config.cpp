@@ -219,7 +219,7 @@ int configure(Arguments& arguments) {
   if (result.best.empty())
     throw InputError("no layout fits " + machine.describe() +
                      ": use more nodes, --seq-len, --method qlora or a smaller model");
-  std::cout << '\n' << machine.describe() << '\n' << plan_table(result.best, machine) << '\n';
+  std::cout << '\n' << machine.describe() << '\n' << plan_table(result, machine) << '\n';
   for (const std::string& note : machine.notes) std::cout << "note: " << note << '\n';
   const std::string command =
       start_command(arguments.out, machine, {arguments.machine.program, arguments.hostfile, arguments.slurm});

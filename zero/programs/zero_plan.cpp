@@ -44,6 +44,8 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->expected(1)
       ->take_all();
   app.add_option("--data", input.data, "for a model: the training data that --write names");
+  app.add_option("--tokenizer", input.tokenizer,
+                 "for a preset and --data that are texts: a tokenizer's file or folder");
   app.add_option("--seq-len", input.seq_len, "for a model: tokens in a row; default: 2048, or the model's context")
       ->check(CLI::Range(1, 100000000));
   app.add_option("--global-batch", input.global_batch, "for a model: rows in a step; default: about 131,072 tokens")
@@ -77,11 +79,18 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
   std::cout << machine.describe() << '\n';
   for (const std::string& line : machine.sources()) std::cout << "  " << line << '\n';
   for (const std::string& note : machine.notes) std::cout << "  note: " << note << '\n';
+  const OffloadConfig& offload = config.offload;
+  if (!machine.gpu && (offload.optimizer == "cpu" || offload.parameters == "cpu"))
+    std::cout << "  note: offload to \"cpu\" changes nothing on CPUs, whose states are in the host's memory already\n";
   std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.row_tokens()
-            << " tokens; " << result.possible << " layouts predicted, " << result.too_large
-            << " faster ones do not fit, " << result.illegal << " are refused\n\n";
+            << " tokens; " << result.possible << (result.possible == 1 ? " layout" : " layouts") << " predicted, "
+            << result.too_large << " faster ones do not fit, " << result.illegal << " are refused\n\n";
   if (!result.best[0].memory.fits) std::cout << "the first does NOT fit " << machine.describe() << "\n";
-  std::cout << plan_table(result.best, machine) << "\nthe step of the first:\n" << parts_of_step(result.best[0].time);
+  if (result.given && !result.given->memory.fits)
+    std::cout << "the given layout does NOT fit " << machine.describe() << "\n";
+  if (!result.why_not_given.empty())
+    std::cout << "the given layout is not legal here: " << result.why_not_given << "\n\n";
+  std::cout << plan_table(result, machine) << "\nthe step of the first:\n" << parts_of_step(result.best[0].time);
   std::cout << "memory is that of the fullest rank; batch is rows x micro-batches of a rank; bytes are what a rank "
                "sends, reads and writes in a step\n";
 }
@@ -118,6 +127,7 @@ int plan(Arguments& arguments) {
   if (!planned.training.global_batch_size)
     planned.training.global_batch_size = BatchArithmetic::of(config, machine.ranks()).global_batch_size;
   arguments.search.any_batch = !arguments.input.keep_batch && !arguments.search.only_given;
+  arguments.search.shows_given = !of_model;
   LayoutSearch search(planned, model, machine);
   const SearchResult result = search.find(arguments.search);
   report_cache(machine);
@@ -129,16 +139,21 @@ int plan(Arguments& arguments) {
                      "; leave --only-given out");
   std::function<std::int64_t(const PlannedLayout&)> largest;
   if (arguments.largest_batch) largest = [&](const PlannedLayout& layout) { return search.largest_batch(layout); };
+  const std::string why_not = run ? run->why_not_compared(machine, arguments.machine.name == "here") : "";
+  if (!why_not.empty()) machine.notes.push_back("not compared with the run: " + why_not);
+  const bool compares = run && why_not.empty();
   if (arguments.json)
-    std::cout << plan_json(result, machine, run ? &run->figures : nullptr, largest);
+    std::cout << plan_json(result, machine, compares ? &run->figures : nullptr, largest);
   else
     print(result, machine, planned);
-  if (run && !arguments.json) std::cout << '\n' << comparison_text(*run, result.best[0]);
+  if (compares && !arguments.json) std::cout << '\n' << comparison_text(*run, result.best[0]);
   if (arguments.largest_batch && !arguments.json) print_largest(search, result);
   if (!arguments.write.empty()) {
     const std::string command = start_command(arguments.write, machine, {arguments.machine.program, "", false});
     write_plan(arguments.write, result.best[0], machine, command);
-    if (!arguments.json) std::cout << "\nwrote " << arguments.write << "; start it: " << command << '\n';
+    if (!arguments.json)
+      std::cout << "\nwrote " << arguments.write << (run ? "" : " with the first layout")
+                << (arguments.largest_batch ? " and its batch" : "") << "; start it: " << command << '\n';
   }
   require_written_output();
   return 0;

@@ -60,5 +60,52 @@ TEST(LayoutSearch, PlansWithTheConfirmedNumbers) { EXPECT_DOUBLE_EQ(planned_seco
 
 TEST(LayoutSearch, PlansWithTheNumbersOfAnEarlierCall) { EXPECT_GT(planned_seconds(10), 5 * planned_seconds(1)); }
 
+SearchResult found(const std::string& more, int best, bool any_batch = false) {
+  const Config config = parse_config(
+      "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-tiny\"\n[data]\ntrain = [\"a.bin\"]\n"
+      "[training]\nsteps = 10\nseq_len = 64\nglobal_batch_size = 8\n" +
+          more,
+      "run.toml");
+  const ModelConfig model = model_config_of(config);
+  PlanMachine machine = machine_with(1);
+  return LayoutSearch(config, model, machine).find({.best = best, .any_batch = any_batch, .shows_given = true});
+}
+
+// Stage 1 cannot offload weights, so a search that began with the file's own setting would drop it.
+TEST(LayoutSearch, SettingsOfTheFileKeepNoLayoutOut) {
+  const SearchResult offloaded =
+                         found("[zero]\nstage = 3\n[offload]\noptimizer = \"cpu\"\nparameters = \"cpu\"\n", 100),
+                     plain = found("", 100);
+  EXPECT_EQ(offloaded.possible, plain.possible);
+  ASSERT_EQ(offloaded.best.size(), plain.best.size());
+  for (std::size_t i = 0; i < plain.best.size(); ++i) EXPECT_TRUE(offloaded.best[i].is_same(plain.best[i])) << i;
+  ASSERT_TRUE(offloaded.given);
+  EXPECT_EQ(offloaded.given->describe(), "stage 3, states on cpu, weights on cpu");
+  EXPECT_EQ(offloaded.why_not_given, "");
+}
+
+TEST(LayoutSearch, EquallyFastLayoutsAreSortedByMemory) {
+  const SearchResult all = found("", 100);
+  int ties = 0;
+  for (std::size_t i = 1; i < all.best.size(); ++i) {
+    const PlannedLayout &a = all.best[i - 1], &b = all.best[i];
+    if (a.time.seconds() != b.time.seconds()) continue;
+    ++ties;
+    EXPECT_LE(a.memory.rank_peak, b.memory.rank_peak) << a.describe() << " before " << b.describe();
+  }
+  EXPECT_GT(ties, 0);
+  // The best few are the first of all, although ties go beyond them.
+  const SearchResult few = found("", 2);
+  ASSERT_EQ(few.best.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(few.best[i].is_same(all.best[i])) << few.best[i].describe();
+}
+
+TEST(LayoutSearch, AGivenLayoutThatIsNotLegalSaysWhy) {
+  const SearchResult result = found("local_batch_size = 3\n", 3, true);
+  EXPECT_FALSE(result.given);
+  EXPECT_NE(result.why_not_given, "");
+  EXPECT_EQ(result.best.size(), 3U);
+}
+
 }  // namespace
 }  // namespace zero

@@ -51,6 +51,8 @@ def check_layouts_here(place):
     # Measured numbers are kept: nothing is measured again, and the answer stays.
     again = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure")
     assert [one["seconds"] for one in again["layouts"]] == [one["seconds"] for one in layouts], (again, layouts)
+    said = place.run("zero_plan", "config.toml", "--ranks-per-node", "2", "--no-measure").stdout
+    assert "measured here by earlier calls" in said and "(measured here under mpirun)" in said and "measuring is off" not in said, said
     # A key that the command line sets stays.
     fixed = place.plan("config.toml", "--ranks-per-node", "2", "--no-measure", "--set", "zero.stage=3")["layouts"]
     assert fixed and all("stage 3" in one["layout"] for one in fixed), fixed
@@ -67,9 +69,15 @@ def check_layouts_here(place):
     for one in (compared["seconds"], compared["tracked_bytes"]):
         assert one["measured"] > 0 and abs(one["error"] - (one["predicted"] / one["measured"] - 1)) < 1e-9, compared
     assert "comparison" not in again, again
+    # Figures of another machine or another number of ranks say nothing about this plan.
+    for words, why in ((["--machine", "h100-node"], "the run's steps were not timed on h100-node"), (["--gpus", "1", "--no-measure"], "the run had 2 ranks, and this plan has 1")):
+        plan = place.plan("out", *words)
+        assert "comparison" not in plan and any("not compared with the run: " + why in note for note in plan["notes"]), plan
     place.train("config.toml", 2, "--overwrite")
-    said = place.run("zero_plan", "out", "--no-measure", code=2).stderr
-    assert "out/metrics.jsonl: has 1 timed steps without a validation" in said and "train more steps" in said, said
+    said = place.run("zero_plan", "out", "--no-measure").stdout
+    assert "note: not compared with the run: the run has 1 timed step without a validation, and a comparison needs two" in said and "stage 1" in said, said
+    os.remove(place.path("out", "metrics.jsonl"))
+    assert "the run has 0 timed steps" in place.run("zero_plan", "out", "--no-measure").stdout
     # A damaged cache is measured anew.
     cache = [name for name in os.listdir(place.path("cache", "zero"))]
     assert len(cache) == 1, cache
@@ -95,6 +103,29 @@ def check_written_configuration_trains(place):
     assert "exists" in place.run("zero_plan", "config.toml", "--write", "planned.toml", code=2).stderr
 
 
+def check_given_layout(place):
+    """A configuration's own layout has a row, and no setting of the file keeps layouts out of the search."""
+    with open(place.path("cpu.toml"), "w") as file:
+        file.write('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\n[data]\ntrain = ["tokens.bin"]\n[training]\nsteps = 2\nseq_len = 32\nglobal_batch_size = 8\n'
+                   '[zero]\nstage = 3\n[offload]\noptimizer = "cpu"\nparameters = "cpu"\n')
+    words = ["--ranks-per-node", "2", "--no-measure"]
+    said = place.run("zero_plan", "cpu.toml", *words).stdout
+    assert "stage 3, states on cpu, weights on cpu (as given)" in said and "changes nothing on CPUs" in said, said
+    plan = place.plan("cpu.toml", *words, "--best", "100")
+    names = [one["layout"] for one in plan["layouts"]]
+    assert plan["given"]["layout"] == "stage 3, states on cpu, weights on cpu" and any("states" not in name for name in names) and any("stage 1" in name for name in names), names
+    plan = place.plan("cpu.toml", *words, "--set", "offload.parameters=none", "--set", "offload.optimizer=none", "--set", "training.local_batch_size=1", "--set", "zero.stage=3",
+                      "--set", "activation_checkpoint.mode=none", "--set", "activation_checkpoint.keep=off", "--set", "parallel.tensor=1")
+    assert plan["given"]["layout"] in [one["layout"] for one in plan["layouts"]], plan
+    said = place.run("zero_plan", "cpu.toml", "--ranks-per-node", "3", "--no-measure", "--set", "training.global_batch_size=12", "--set", "training.local_batch_size=4").stdout
+    assert "(as given)" in said, said
+    assert "given" not in place.plan("llama-tiny", *words)
+    # Of equally fast layouts the smaller comes first.
+    layouts = place.plan("cpu.toml", *words, "--best", "100")["layouts"]
+    for a, b in zip(layouts, layouts[1:]):
+        assert a["seconds"] < b["seconds"] / 1.0011 or a["rank_bytes"] <= b["rank_bytes"] or a["seconds"] < b["seconds"], (a, b)
+
+
 def check_data_sheets(place):
     small = place.plan("tinyllama-1.1b", "--machine", "h100-node")["layouts"]
     assert small[0]["sent_between_bytes"] == 0, small[0]
@@ -117,7 +148,7 @@ def check_data_sheets(place):
 
 
 def check_refusals(place):
-    cases = [(["llama-15m", "--machine", "h900"], "h100-node"), (["nothing-here"], "is not there"), ([], "name a model or a configuration"),
+    cases = [(["llama-15m", "--machine", "h900"], "h100-node"), (["nothing-here"], "is neither a path here nor a preset"), ([], "name a model or a configuration"),
              (["config.toml", "--seq-len", "64"], "is for a model"), (["llama-15m", "--nodes", "2", "--link", "100"], "is no rate"), (["llama-15m", "--link", "10GB"], "give --nodes too"),
              (["llama-15m", "--machine", "h100-node", "--memory", "80"], "unit"), (["tinyllama-1.1b", "--memory", "600MiB", "--ranks-per-node", "1", "--no-measure"], "no layout fits")]
     for words, said in cases:
@@ -126,6 +157,17 @@ def check_refusals(place):
         assert error.count("error:") == 1, error
     error = place.run("zero_plan", "llama-tiny", "--machine", "h100-node", "--nodes", "3", "--global-batch", "64", "--set", "parallel.context=1", "--set", "parallel.tensor=1", code=2).stderr
     assert "must be a multiple" in error, error  # the batch does not divide; memory is no reason
+    # The search may choose micro-batches of one row.
+    error = place.run("zero_plan", "config.toml", "--machine", "h100-node", "--nodes", "4", "--set", "training.global_batch_size=20", "--set", "training.local_batch_size=4", code=2).stderr
+    assert "4 x 32 = 128" in error, error
+    error = place.run("zero_plan", "config.toml", "--machine", "h100-node", "--nodes", "4", "--set", "training.global_batch_size=20", code=2).stderr
+    assert "1 x 32 = 32" in error, error
+    os.makedirs(place.path("empty"), exist_ok=True)
+    for words, said in [(["llama-15"], "llama-15: is neither a path here nor a preset; the nearest is llama-15m; known are llama-tiny, llama-15m"), (["empty"], "the output directory of a run"),
+                        (["llama-tiny", "--gpus", "0"], "error: --gpus: Value 0"), (["llama-tiny", "--ranks-per-node=0"], "error: --ranks-per-node: Value 0"),
+                        (["llama-tiny", "--data", "corpus.txt", "--write", "never.toml"], "--data corpus.txt: is text, and a preset has no tokenizer: give --tokenizer")]:
+        error = place.run("zero_plan", *words, code=2).stderr
+        assert said in error, (words, error)
     assert "--data" in place.run("zero_plan", "llama-tiny", "--no-measure", "--write", "never.toml", code=2).stderr
     words = ["tinyllama-1.1b", "--data", "tokens.bin", "--only-given", "--ranks-per-node", "1", "--memory", "600MiB", "--no-measure"]
     assert "does NOT fit" in place.run("zero_plan", *words).stdout
@@ -134,21 +176,27 @@ def check_refusals(place):
 
 def check_config_without_a_terminal(place):
     error = place.run("zero_config", "--data", "tokens.bin", "--out", "new.toml", code=2).stderr
-    assert "--model" in error and "--data" not in error.split("give ")[1], error
+    assert "--model (and --tokenizer for a preset and texts)" in error and "--data" not in error.split("give ")[1], error
+    with open(place.path("corpus.txt"), "w") as file:
+        file.write("words " * 40)
+    error = place.run("zero_config", "--model", "llama-tiny", "--data", "corpus.txt", "--out", "new.toml", code=2).stderr
+    assert "give --tokenizer on the command line" in error, error
+    assert "the nearest is llama-110m" in place.run("zero_config", "--model", "llama-110", "--data", "tokens.bin", "--out", "new.toml", code=2).stderr
     assert not os.path.exists(place.path("new.toml"))
     for words, said in [(["--model", "no/model", "--data", "tokens.bin", "--out", "new.toml"], "zero_fetch"), (["--model", "llama-tiny", "--data", "none.bin", "--out", "new.toml"], "is no file"),
                         (["--model", "llama-tiny", "--data", "tokens.bin", "--out", "config.toml"], "exists")]:
         error = place.run("zero_config", *words, code=2).stderr
         assert said in error, (words, error)
     said = place.run("zero_config", "--model", "llama-tiny", "--data", "tokens.bin", "--machine", "h100-node", "--nodes", "4", "--slurm", "--out", "gpu.toml").stdout
-    assert re.search(r"sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 \S*/examples/slurm.sbatch gpu.toml", said), said
+    # The job's folder is not the project's, so the command names the program: of GPUs that of their own build.
+    assert re.search(r"ZERO_TRAIN=/\S*/build/cuda/bin/zero_train sbatch -N 4 --ntasks-per-node=8 --gpus-per-node=8 \S*/examples/slurm.sbatch gpu.toml", said), said
     with open(place.path("hosts"), "w") as file:
         file.write("# nodes\nn1 slots=8\nn2 slots=8\nn2\n")
     words = ["--model", "llama-tiny", "--data", "tokens.bin", "--machine", "mi300x-node", "--out", "hosts.toml", "--hostfile"]
     assert "hosts: names 2 nodes, and --nodes is 3" in place.run("zero_config", *words, "hosts", "--nodes", "3", code=2).stderr
     assert "is no file that can be read" in place.run("zero_config", *words, "nothere", code=2).stderr
     said = place.run("zero_config", *words, "hosts").stdout  # the file has the number of nodes
-    assert "2 nodes" in said and "mpirun --hostfile hosts --bind-to none --map-by ppr:8:node -np 16 " in said and "note: zero has no backend for this GPU" in said, said
+    assert "2 nodes" in said and "scripts/train hosts.toml --hostfile hosts --map-by ppr:8:node -np 16\n" in said and "note: zero has no backend for this GPU" in said, said
 
 
 def check_what_is_written_can_be_trained(place):
@@ -167,7 +215,17 @@ def check_what_is_written_can_be_trained(place):
     assert "texts.jsonl:1" in error and "pair" in error, error
     words = os.path.join(place.data, "..", "..", "examples", "data", "kjv.txt")
     tokenizer = os.path.join(place.data, "tinyllama-chat", "tokenizer.model")
-    for more, said in [(["--model", "llama-tiny", "--data", words, "--tokenizer", tokenizer], "vocab_size is 512"),
+    # A preset with fewer ids than the tokenizer gets as many, unless the user says otherwise.
+    said = place.run("zero_config", "--model", "llama-tiny", "--data", words, "--tokenizer", tokenizer, *base, "--out", "ids.toml").stdout
+    with open(place.path("ids.toml")) as written:
+        text = written.read()
+    assert "vocab_size = 32000" in text and re.search(r"data: 10\d\d rows of 1024 tokens: 1000 steps of 32 rows, 30 epochs", said), (said, text)
+    place.run("zero_config", "--model", "llama-tiny", "--data", "tokens.bin", *base, "--set", "model.vocab_size=640", "--set", "model.rope_theta=5e4", "--out", "fields.toml")
+    with open(place.path("fields.toml")) as written:
+        text = written.read()
+    assert "vocab_size = 640" in text and "rope_theta = 50000.0" in text, text
+    assert len(place.train("fields.toml", 1, "--set", "training.steps=2", "--set", "lr_scheduler.warmup_steps=0", "--set", "training.seq_len=32", "--set", "training.global_batch_size=1")) == 2
+    for more, said in [(["--model", "llama-tiny", "--data", words, "--tokenizer", tokenizer, "--set", "model.vocab_size=512"], "vocab_size is 512"),
                        (["--model", "llama-15m", "--data", words], "give --tokenizer"),
                        (["--model", "llama-15m", "--data", words, "--tokenizer", "nothing"], "does not exist"),
                        (["--model", "llama-tiny", "--data", "tokens.bin", "--seq-len", "100000"], "--seq-len 100000: the model's context is"),
@@ -218,16 +276,16 @@ def check_translations(place):
     # Flags go before the file, and a warm-up in steps before a translated ratio.
     with open(place.path("warm.yml"), "w") as file:
         file.write("base_model: m\nnum_epochs: 1\n")
-    place.run("zero_config", "--from", "warm.yml", "--model", "llama-tiny", *words, "--set", "lr_scheduler.warmup_steps=2", "--global-batch", "4", "--out", "my warm.toml")
+    place.run("zero_config", "--from", "warm.yml", "--model", "llama-tiny", *words, "--set", "lr_scheduler.warmup_steps=2", "--global-batch", "4", "--seq-len", "32", "--out", "my warm.toml")
     with open(place.path("my warm.toml")) as file:
         text = file.read()
     assert "warmup_steps = 2" in text and "warmup_ratio" not in text and "scripts/train 'my warm.toml'" in text, text
     with open(place.path("long.yml"), "w") as file:
         file.write("base_model: m\nmax_steps: 1000\n")
     said = place.run("zero_config", "--from", "long.yml", "--model", "llama-tiny", *words, "--steps", "20", "--global-batch", "4", "--out", "long.toml").stdout
-    assert "lr_scheduler.warmup_steps: the command line gives another" in said, said
+    assert "lr_scheduler.warmup_steps: is longer than --steps 20; a thirtieth of the steps counts" in said, said
     said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--out", "own.toml").stdout
-    assert "training.global_batch_size: the command line gives another" in said, said
+    assert "train_batch_size: the command line gives another" in said, said
     with open(place.path("own.toml")) as file:
         assert "global_batch_size = 4" in file.read()
     place.run("zero_config", "--from", "a.yml", "--model", "model", "--method", "full", *words, "--global-batch", "6", "--out", "full.toml")
@@ -241,7 +299,7 @@ def check_translations(place):
     with open(place.path("batch.toml")) as file:
         assert "global_batch_size = 6" in file.read()
     error = place.run("zero_config", "--from", "a.yml", *words, "--out", "never.toml", code=2)
-    assert "zero_fetch org/unknown" in error.stdout and "--model" in error.stderr, error
+    assert "base_model: --model org/unknown: is neither a path here" in error.stdout and "zero_fetch org/unknown" in error.stdout and "--model" in error.stderr, error
     with open(place.path("a.toml")) as file:
         text = file.read()
     assert "quantization = \"nf4\"" in text and "\nr = 4\n" in text and "steps = 2" in text, text
@@ -250,6 +308,68 @@ def check_translations(place):
         with open(place.path(name), "w") as file:
             file.write(bad)
         assert error in place.run("zero_config", "--from", name, *words, "--out", "never.toml", code=2).stderr
+    assert not os.path.exists(place.path("never.toml"))
+
+
+def check_shares_of_a_run(place):
+    """The data are counted, so shares and times per epoch become steps, and a warm-up that is longer than the run is shortened."""
+    model, data = os.path.join(place.data, "preferences", "model"), os.path.join(place.data, "smollm2", "gsm8k.jsonl")
+    words = ["--model", model, "--data", data, "--set", "data.chat_template=chatml", "--machine", "here", "--ranks-per-node", "2", "--no-measure"]
+    def translated(name, text, *more, code=0):
+        with open(place.path(name), "w") as file:
+            file.write(text)
+        return place.run("zero_config", "--from", name, *words, *more, "--out", name + ".toml", code=code)
+    base = "base_model: org/name\nadapter: lora\noutput_dir: out\nmicro_batch_size: 1\nlearning_rate: 0.0002\nsequence_len: 256\n"
+    said = translated("epochs.yml", base + "num_epochs: 2\nval_set_size: 0.2\nevals_per_epoch: 2\nsaves_per_epoch: 1\nwarmup_steps: 1000\n").stdout
+    # 16 examples: 13 to train on, 13 steps of 2 rows in two epochs.
+    for line in ("  output_dir: as --output-dir out", "data: 13 rows of 256 tokens: 13 steps of 2 rows, 2 epochs", "evals_per_epoch: training.validation_interval=4, of 13 steps",
+                 "saves_per_epoch: checkpoint.interval=7, of 13 steps", "epochs.yml: warmup_steps (lr_scheduler.warmup_steps=1000): is longer than the run's 13 steps; a thirtieth of them counts"):
+        assert line in said.splitlines(), (line, said)
+    lines = place.train("epochs.yml.toml", 2)
+    assert len(lines) == 13 and [line["step"] for line in lines if "validation_loss" in line] == [4, 8, 12, 13], lines
+    # Without num_epochs, max_steps and the data give the epochs.
+    said = translated("steps.yml", base + "max_steps: 13\nval_set_size: 0.2\nevals_per_epoch: 2\n").stdout
+    assert "evals_per_epoch: training.validation_interval=4, of 13 steps" in said, said
+    # An interval of the command line is enough for the file's share of validation rows.
+    said = translated("interval.yml", base + "num_epochs: 1\nval_set_size: 0.2\n", "--set", "training.validation_interval=3").stdout
+    assert "data.validation_fraction=0.2" in said and "val_set_size" not in said, said
+    # Errors name the file's key, or the flag.
+    assert "error: long.yml: sequence_len (training.seq_len=4096): must be at most the model's context" in translated("long.yml", base.replace("256", "4096"), code=2).stderr
+    assert "error: adapter.yml: adapter is ia3: here it may be lora or qlora; leave it out to train all weights" in translated("adapter.yml", base.replace("lora\n", "ia3\n", 1), code=2).stderr
+    said = translated("typo.yml", base + "learning_rat: 1\n").stdout
+    assert "learning_rat: nothing here corresponds to it; the nearest key of axolotl is learning_rate" in said, said
+    os.makedirs(place.path("deepspeed_configs"), exist_ok=True)
+    with open(place.path("deepspeed_configs", "mine.json"), "w") as file:
+        json.dump({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "train_batch_size": "auto"}, file)
+    said = translated("ds.yml", base + "deepspeed: deepspeed_configs/mine.json\n").stdout
+    assert "zero.stage=2" in said and 'offload.optimizer="cpu"' in said, said
+    # "auto" is what zero_config chose.
+    said = translated("auto.json", json.dumps({"train_batch_size": "auto", "zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "weight_decay": "auto"}},
+                                               "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": "auto", "warmup_max_lr": "auto"}}}), "--output-dir", "out").stdout
+    for line in ("  optimizer.params.lr: optimizer.lr=2e-05", "  optimizer.params.weight_decay: optimizer.weight_decay=0.0", "  scheduler.params.warmup_num_steps: lr_scheduler.warmup_ratio=0.03",
+                 "  zero_optimization.offload_param.device: weights are offloaded at stage 3 alone, there too"):
+        assert line in said.splitlines(), (line, said)
+
+
+def check_few_rows(place):
+    """What the user leaves open fits the data; what the run would refuse is refused."""
+    base = ["--model", "llama-tiny", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--output-dir", "out"]
+    with open(place.path("few.bin"), "wb") as file:
+        file.write(bytes(i % 200 if i % 2 == 0 else 0 for i in range(2 * 700)))
+    said = place.run("zero_config", *base, "--data", "few.bin", "--out", "few.toml").stdout
+    assert "the data have no row of 1024 tokens; rows have 512" in said and "data: 1 row of 512 tokens: 1000 steps of 2 rows" in said, said
+    error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "1024", "--out", "never.toml", code=2).stderr
+    assert "few.bin has 700 tokens, too few for one row" in error, error
+    said = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--steps", "4", "--out", "short.toml").stdout
+    assert "data: 43 rows of 16 tokens: 4 steps of 4 rows, 0.37 epochs" in said, said
+    assert len(place.train("short.toml", 2)) == 4
+    error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--set", "training.epochs=1", "--set", "lr_scheduler.warmup_steps=50", "--out", "never.toml", code=2).stderr
+    assert "--set lr_scheduler.warmup_steps=50: must not exceed the run's 10 steps (43 rows of 16 tokens: 10 steps of 4 rows, " in error, error
+    # The dry run counts them too.
+    said = place.run("zero_train", "short.toml", "--dry-run", "--ranks", "2").stdout
+    assert said.endswith("data: 43 rows of 16 tokens: 4 steps of 4 rows, 0.37 epochs\n"), said
+    error = place.run("zero_train", "short.toml", "--dry-run", "--ranks", "2", "--set", "training.seq_len=1024", code=2).stderr
+    assert "too few for one row" in error, error
     assert not os.path.exists(place.path("never.toml"))
 
 

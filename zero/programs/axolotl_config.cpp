@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <regex>
 #include <set>
 #include <string_view>
@@ -67,7 +68,8 @@ std::string validation_files_into(const Json& value, ForeignConfig& config) {
 
 std::string adapter_into(const Json& value, ForeignConfig& config) {
   const std::string name = words_of(value);
-  if (name != "lora" && name != "qlora") return "only lora and qlora are known here";
+  if (name != "lora" && name != "qlora")
+    throw InputError("is " + name + ": here it may be lora or qlora; leave it out to train all weights");
   config.lora = true;
   if (name == "qlora") set(config, "lora.quantization", "\"nf4\"");
   return "";
@@ -115,8 +117,9 @@ Converter per_epoch(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
     const double times = number_of(value).get<double>();
     if (times <= 0) return "no number of times: " + words_of(value);
-    if (config.epochs <= 0) return "the file names no epochs: give --set " + key + ", in steps";
-    return set_share(config, key, 1 / (times * config.epochs));
+    if (config.epochs > 0) return set_share(config, key, 1 / (times * config.epochs));
+    config.shares.push_back({.key = key, .times = times, .name = ""});
+    return "";
   };
 }
 
@@ -154,15 +157,23 @@ std::string likelihood_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
-/// The file is not read, but its name usually says the stage.
-std::string stage_into(const Json& value, ForeignConfig& config) {
+/// A file of DeepSpeed, relative to the working directory or beside the configuration. If it is not here, its name
+/// usually says the stage.
+std::string deepspeed_into(const Json& value, ForeignConfig& config) {
   static const std::regex stage("zero_?([123])", std::regex::icase);
   const std::string name = words_of(value);
+  for (const std::filesystem::path& folder :
+       {std::filesystem::path(), std::filesystem::path(config.source).parent_path()})
+    if (const std::string file = (folder / name).string(); is_file(file)) {
+      for (const std::string& setting : read_foreign_config(file).overrides)
+        if (setting.starts_with("zero.") || setting.starts_with("offload.")) config.overrides.push_back(setting);
+      return "its stage and offload are taken, as --from " + file + " translates them";
+    }
   std::smatch found;
   if (!value.is_string() || !std::regex_search(name, found, stage))
     return "a file of its own: the planner chooses the stage here";
   set(config, "zero.stage", found[1].str());
-  return "the stage is taken from its name; --from translates the file itself";
+  return "is no file here, so the stage is taken from its name";
 }
 
 const KeyTable& axolotl_table() {
@@ -255,7 +266,7 @@ const KeyTable& axolotl_table() {
       {"neftune_noise_alpha", absent("no noise is added to embeddings here")},
       {"unfrozen_parameters", absent("all parameters are trained here, or adapters alone")},
       {"group_by_length", absent("rows are shuffled here (data.shuffle)")},
-      {"deepspeed", stage_into},
+      {"deepspeed", deepspeed_into},
   };
   return table;
 }
@@ -377,7 +388,8 @@ double number_at(const Json& tree, const char* key, const std::string& source) {
 }  // namespace
 }  // namespace foreign
 
-ForeignConfig translate_axolotl(const std::string& words, const std::string& source) {
+ForeignConfig translate_axolotl(const std::string& words, const std::string& source,
+                                const std::vector<std::string>& given) {
   using namespace foreign;
   const Json tree = parse_yaml(words, source);
   if (!tree.is_object() ||
@@ -387,11 +399,12 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   ForeignConfig config;
   config.tool = "axolotl";
   config.source = source;
+  config.given = given;
   config.packs = false;
   config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
   config.epochs = number_at(tree, "num_epochs", source);
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
-    return why_absent(path, axolotl_prefixes(), {"axolotl", "Hugging Face"});
+    return why_absent(path, axolotl_table(), axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
   add_axolotl_defaults(tree, config);
   join_lora_targets(tree, config);

@@ -42,7 +42,7 @@ std::string autocast_into(const Json& value, ForeignConfig& config) {
 
 const KeyTable& deepspeed_table() {
   const std::string buffers = "a size of DeepSpeed's buffers; here buffers follow from the units",
-                    whole = "the result is always whole and in 16 bits",
+                    whole = "the result is always whole; --set checkpoint.export_dtype sets its type",
                     scale = "the loss scale of fp16 begins and moves by itself here";
   static const KeyTable table{
       {"train_batch_size", number("training.global_batch_size")},
@@ -209,20 +209,51 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
         whole("train_micro_batch_size_per_gpu") * std::max<std::int64_t>(1, whole("gradient_accumulation_steps"));
 }
 
+/// Keys that Trainers fill in, and their counterparts here.
+void list_open_keys(ForeignConfig& config) {
+  static const std::map<std::string, std::string> keys{
+      {"train_batch_size", "training.global_batch_size"},
+      {"train_micro_batch_size_per_gpu", "training.local_batch_size"},
+      {"gradient_clipping", "training.max_norm"},
+      {"bf16.enabled", "training.precision"},
+      {"fp16.enabled", "training.precision"},
+      {"optimizer.params.lr", "optimizer.lr"},
+      {"optimizer.params.betas", "optimizer.betas"},
+      {"optimizer.params.eps", "optimizer.eps"},
+      {"optimizer.params.weight_decay", "optimizer.weight_decay"},
+      {"scheduler.params.warmup_num_steps", "lr_scheduler.warmup_steps"},
+      {"scheduler.params.warmup_max_lr", "optimizer.lr"},
+      {"scheduler.params.total_num_steps", "training.steps"}};
+  for (const auto& [path, why] : config.dropped)
+    if (const auto found = keys.find(path); found != keys.end() && why.starts_with("\"auto\""))
+      config.open.emplace_back(path, found->second);
+}
+
+/// DeepSpeed reads it at stage 3 alone.
+void drop_without_stage_3(ForeignConfig& config) {
+  const bool is_off = std::ranges::find(config.overrides, "offload.parameters=\"none\"") != config.overrides.end();
+  if (!is_off && std::ranges::find(config.overrides, "zero.stage=3") == config.overrides.end())
+    drop(config, "offload.parameters=", "", "weights are offloaded at stage 3 alone, there too");
+}
+
 }  // namespace
 }  // namespace foreign
 
-ForeignConfig translate_deepspeed(const std::string& words, const std::string& source) {
+ForeignConfig translate_deepspeed(const std::string& words, const std::string& source,
+                                  const std::vector<std::string>& given) {
   const foreign::Json tree = parse_ordered_json(words, source);
   if (!tree.is_object()) throw InputError(source + ": is no JSON object, as DeepSpeed's configurations are");
   ForeignConfig config;
   config.tool = "DeepSpeed";
   config.source = source;
+  config.given = given;
   foreign::refuse_contradictions(tree, source);
   foreign::walk(tree, "", foreign::deepspeed_table(), config, [](const std::string& path) {
-    return foreign::why_absent(path, foreign::deepspeed_prefixes(), {"DeepSpeed"});
+    return foreign::why_absent(path, foreign::deepspeed_table(), foreign::deepspeed_prefixes(), {"DeepSpeed"});
   });
   foreign::add_deepspeed_defaults(tree, config);
+  foreign::list_open_keys(config);
+  foreign::drop_without_stage_3(config);
   foreign::finish(config);
   return config;
 }

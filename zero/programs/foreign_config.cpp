@@ -12,7 +12,7 @@ constexpr std::size_t most_bytes = 1 << 20;
 
 }  // namespace
 
-ForeignConfig read_foreign_config(const std::string& path) {
+ForeignConfig read_foreign_config(const std::string& path, const std::vector<std::string>& given) {
   if (!is_file(path)) throw InputError("--from " + path + ": is no file here");
   std::ifstream file(path, std::ios::binary);
   std::string words(most_bytes + 1, '\0');
@@ -25,7 +25,8 @@ ForeignConfig read_foreign_config(const std::string& path) {
   if (path.ends_with(".toml"))
     throw InputError("--from " + path + ": TOML is what zero_train reads, and needs no translation");
   const std::size_t first = words.find_first_not_of(" \t\r\n");
-  return first != words.npos && words[first] == '{' ? translate_deepspeed(words, path) : translate_axolotl(words, path);
+  const bool is_json = first != words.npos && words[first] == '{';
+  return is_json ? translate_deepspeed(words, path, given) : translate_axolotl(words, path, given);
 }
 
 }  // namespace zero

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/foreign_keys.h"
+#include "zero/config/nearest_key.h"
 
 namespace zero::foreign {
 namespace {
@@ -65,6 +66,16 @@ std::string converted(const KeyRule& rule, const Json& value, const std::string&
   }
 }
 
+/// Calls `convert`, and names what it adds by the file's key.
+std::string named(ForeignConfig& config, const std::string& path, const std::function<std::string()>& convert) {
+  const std::size_t settings = config.overrides.size(), shares = config.shares.size();
+  std::string why = convert();
+  for (std::size_t i = settings; i < config.overrides.size(); ++i)
+    config.names[config.overrides[i].substr(0, config.overrides[i].find('='))] = path;
+  for (std::size_t i = shares; i < config.shares.size(); ++i) config.shares[i].name = path;
+  return why;
+}
+
 }  // namespace
 
 std::string words_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -83,25 +94,44 @@ void set(ForeignConfig& config, const std::string& key, const std::string& toml)
 }
 
 bool is_set(const ForeignConfig& config, const std::string& key) {
-  return std::any_of(config.overrides.begin(), config.overrides.end(),
-                     [&](const std::string& setting) { return setting.starts_with(key + "="); });
+  const auto sets = [&](const std::string& setting) { return setting.starts_with(key + "="); };
+  return std::ranges::any_of(config.overrides, sets) || std::ranges::any_of(config.given, sets) ||
+         std::ranges::any_of(config.shares, [&](const ForeignShare& share) { return share.key == key; });
 }
 
 void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why) {
   std::erase_if(config.overrides, [&](const std::string& setting) {
     if (!setting.starts_with(prefix)) return false;
-    config.dropped.emplace_back(name.empty() ? setting.substr(0, setting.find('=')) : name, why);
+    const std::string key = setting.substr(0, setting.find('='));
+    const auto own = config.names.find(key);
+    config.dropped.emplace_back(!name.empty() ? name : own == config.names.end() ? key : own->second, why);
+    return true;
+  });
+  std::erase_if(config.shares, [&](const ForeignShare& share) {
+    if (!(share.key + "=").starts_with(prefix)) return false;
+    config.dropped.emplace_back(share.name, why);
     return true;
   });
 }
 
 std::string set_share(ForeignConfig& config, const std::string& key, double share) {
-  if (config.steps == 0)
-    return "a share of the run's steps, which follow from its epochs: give --set " + key + ", in steps";
-  // Rounded up as transformers does, but not for an error of the product.
-  const double wanted = std::ceil(share * double(config.steps) - 1e-6);
-  set(config, key, text(std::max<std::int64_t>(1, std::int64_t(wanted))));
+  if (config.steps == 0) {
+    config.shares.push_back({.key = key, .share = share, .name = ""});
+    return "";
+  }
+  set(config, key, text(steps_of_share(share, config.steps)));
   return "";
+}
+
+void drop_shares(ForeignConfig& config, const std::string& why) {
+  for (const ForeignShare& share : config.shares)
+    config.dropped.emplace_back(share.name, why + "--set " + share.key + ", in steps");
+  config.shares.clear();
+}
+
+std::int64_t steps_of_share(double share, std::int64_t steps) {
+  const double wanted = std::ceil(share * double(steps) - 1e-6);  // not for an error of the product
+  return std::max<std::int64_t>(1, std::int64_t(wanted));
 }
 
 Converter number(const std::string& key) {
@@ -188,7 +218,8 @@ Converter shared_rows(const std::string& key, const std::string& why) {
   };
 }
 
-std::string why_absent(const std::string& path, const PrefixReasons& prefixes, const std::vector<std::string>& tools) {
+std::string why_absent(const std::string& path, const KeyTable& table, const PrefixReasons& prefixes,
+                       const std::vector<std::string>& tools) {
   for (const auto& [prefix, reason] : prefixes)
     if (path.starts_with(prefix)) return reason;
   const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
@@ -196,7 +227,12 @@ std::string why_absent(const std::string& path, const PrefixReasons& prefixes, c
   // The same word may mean something else to another tool: block_size is LitGPT's length of a row.
   const bool is_theirs =
       std::any_of(tools.begin(), tools.end(), [&](const std::string& tool) { return hint.find(tool) != hint.npos; });
-  return is_theirs ? hint : "nothing here corresponds to it";
+  if (is_theirs) return hint;
+  std::vector<std::string> keys;
+  for (const auto& [key, rule] : table) keys.push_back(key);
+  const std::string near = nearest_key(path, keys);
+  const bool is_near = !near.empty() && edit_distance(path, near) <= 2;
+  return "nothing here corresponds to it" + (is_near ? "; the nearest key of " + tools.front() + " is " + near : "");
 }
 
 void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,
@@ -208,9 +244,9 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
     if (value.is_null() || (value.is_string() && value.get<std::string>().empty()))
       why = "empty";
     else if (value == "auto" && path != "bf16" && !(known != table.end() && known->second.absent))
-      why = "\"auto\": a Trainer fills it in there; here the default counts, or --set";
+      why = "\"auto\": a Trainer fills it in there, and zero_config here; --set gives another";
     else if (known != table.end())
-      why = converted(known->second, value, path, config);
+      why = named(config, path, [&] { return converted(known->second, value, path, config); });
     else if (value.is_object()) {
       walk(value, path, table, config, why_unknown);
       continue;

@@ -40,8 +40,14 @@ void set(ForeignConfig& config, const std::string& key, const std::string& toml)
 bool is_set(const ForeignConfig& config, const std::string& key);
 /// Drops the settings of keys that begin with `prefix`. `name`: the file's key; empty: the key of the setting.
 void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why);
-/// Sets a number of steps that is a share of the run's. Returns why not, if the file does not name the run's steps.
+/// Sets a number of steps that is a share of the run's. If the file does not name the run's steps, they are known only
+/// with the data, and the share is kept. Returns an empty string.
 std::string set_share(ForeignConfig& config, const std::string& key, double share);
+
+/// Drops all shares; `why` is followed by "--set KEY, in steps".
+void drop_shares(ForeignConfig& config, const std::string& why);
+/// Rounded up as transformers does, and at least 1.
+std::int64_t steps_of_share(double share, std::int64_t steps);
 
 Converter number(const std::string& key);
 /// A whole number of steps, or below 1 a share of the run's steps.
@@ -61,8 +67,10 @@ std::string optimizer_into(const Json& value, ForeignConfig& config);
 /// The ranks of an axis over which ranks share rows. Empty key: it is counted alone.
 Converter shared_rows(const std::string& key, const std::string& why = "");
 
-/// Why a key that no table has is dropped: by its prefix, or by the names of `tools` among the known foreign keys.
-std::string why_absent(const std::string& path, const PrefixReasons& prefixes, const std::vector<std::string>& tools);
+/// Why a key that the table lacks is dropped: by its prefix, or by the names of `tools` among the known foreign keys. A
+/// misspelt key is told the nearest one.
+std::string why_absent(const std::string& path, const KeyTable& table, const PrefixReasons& prefixes,
+                       const std::vector<std::string>& tools);
 
 /// Converts every value by the table, or drops it with the reason. `why_unknown`: for a path that the table lacks.
 void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,

@@ -11,6 +11,7 @@
 #include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/data_files.h"
+#include "zero/config/nearest_key.h"
 #include "zero/config/setup.h"
 #include "zero/data/examples/example_use.h"
 #include "zero/plan/node_sheets.h"
@@ -19,14 +20,6 @@
 
 namespace zero {
 namespace {
-
-std::vector<std::string> files_of(const std::string& data) {
-  std::vector<std::string> files;
-  std::istringstream words(data);
-  for (std::string file; std::getline(words, file, ',');)
-    if (!file.empty()) files.push_back(file);
-  return files;
-}
 
 std::string list_of(const std::vector<std::string>& files) {
   std::string list;
@@ -64,6 +57,25 @@ std::string settings_of(const NewRun& run, ExampleUse use) {
   return text;
 }
 
+/// Messages name the flags that gave the keys.
+void name_flags(Config& config, const NewRun& run) {
+  const auto name = [&](const char* key, bool given, const std::string& flag) {
+    if (given && !config.overridden.contains(key)) config.origin[key] = flag;
+  };
+  name("data.train", true, "--data " + run.data);
+  name("data.tokenizer", !run.tokenizer.empty(), "--tokenizer " + run.tokenizer);
+  name(is_preset(run.model) ? "model.preset" : "model.path", true, "--model " + run.model);
+  name("training.steps", run.steps > 0, text("--steps ", run.steps));
+}
+
+void enlarge_vocabulary(Config& config, const NewRun& run) {
+  const bool is_named =
+      config.model.preset && !config.data.tokenizer.empty() && Tokenizer::lies_at(config.data.tokenizer);
+  if (!is_named || run.sets("model.vocab_size=")) return;
+  const std::int64_t ids = Tokenizer::load(config.data.tokenizer).vocab_size();
+  if (ids > model_config_of(config).vocab_size) config.model.fields["vocab_size"] = text(ids);
+}
+
 bool holds_examples(const NewRun& run) {
   const std::vector<std::string> files = files_of(run.data);
   return std::ranges::any_of(files, [](const std::string& file) { return data_kind(file).starts_with("json"); });
@@ -78,17 +90,26 @@ std::int64_t rows_of(const NewRun& run, const MachineRequest& machine, std::int6
 
 }  // namespace
 
+std::vector<std::string> files_of(const std::string& data) {
+  std::vector<std::string> files;
+  std::istringstream words(data);
+  for (std::string file; std::getline(words, file, ',');)
+    if (!file.empty()) files.push_back(file);
+  return files;
+}
+
 bool NewRun::sets(const std::string& prefix) const {
   return std::ranges::any_of(overrides, [&](const std::string& setting) { return setting.starts_with(prefix); });
 }
 
 void check_model(const std::string& model) {
   if (is_preset(model)) return;
-  std::string names;
-  for (const std::string& name : preset_names()) names += (names.empty() ? "" : ", ") + name;
   if (!is_there(model))
-    throw InputError("--model " + model + ": is no preset (" + names + ") and no path here; zero_fetch " + model +
+    throw InputError("--model " + model + ": is neither a path here nor a preset" +
+                     choice_among(model, preset_names()) + "; zero_fetch " + model +
                      " --to FOLDER fetches a model from a hub");
+  if (is_folder(model) && !is_there(model + "/config.json"))
+    throw InputError("--model " + model + ": has no config.json; it must be a Hugging Face model directory");
   parse_config("[job]\noutput_dir = \"out\"\n[model]\npath = " + toml_text(model) +
                    "\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 1\nseq_len = 1\n",
                "--model " + model);
@@ -106,7 +127,7 @@ void check_data(const std::string& data) {
 bool needs_tokenizer(const NewRun& run) {
   const std::vector<std::string> files = files_of(run.data);
   const bool has_texts = std::ranges::any_of(files, [](const std::string& file) { return data_kind(file) != "bin"; });
-  return is_preset(run.model) && has_texts && run.tokenizer.empty();
+  return is_preset(run.model) && has_texts && run.tokenizer.empty() && !run.sets("data.tokenizer=");
 }
 
 void check_tokenizer(const std::string& path) {
@@ -130,10 +151,9 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   file += "[training]\nseq_len = 1\n";
   file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
   file += "[zero]\nstage = 1\n" + settings_of(run, use);
-  Config config = parse_config(file, "the new configuration", run.overrides);
-  if (!config.model.fields.empty())
-    throw InputError("--set model." + config.model.fields.begin()->first +
-                     ": zero_config writes presets as they are; add the field to the file");
+  Config config = parse_config(file, "the new configuration", run.overrides, Contradictions::refused, run.places);
+  name_flags(config, run);
+  enlarge_vocabulary(config, run);
   if (!config.is_given("lr_scheduler.warmup_steps") && !config.is_given("lr_scheduler.warmup_ratio")) {
     if (config.training.steps)
       config.lr_scheduler.warmup_steps = *config.training.steps / 30;

@@ -44,19 +44,28 @@ void ask_one(const Question& question, std::istream& in, std::ostream& out) {
   }
 }
 
+void require_answers(const std::vector<Question>& questions) {
+  std::string missing, perhaps;
+  for (const Question& question : questions) {
+    std::string& answer = *question.answer;
+    if (answer.empty()) answer = question.usual;
+    if (!answer.empty()) continue;
+    if (!question.is_needed || question.is_needed())
+      missing += (missing.empty() ? "" : ", ") + question.flag;
+    else
+      perhaps += " (and " + question.flag + " " + question.when + ")";
+  }
+  if (!missing.empty())
+    throw InputError("standard input is no terminal, so nothing can be asked: give " + missing + perhaps +
+                     " on the command line");
+}
+
 }  // namespace
 
 void ask(const std::vector<Question>& questions, bool on_terminal, std::istream& in, std::ostream& out) {
-  std::string missing;
+  if (!on_terminal) require_answers(questions);
   for (const Question& question : questions) {
-    std::string& answer = *question.answer;
-    if (answer.empty() && !on_terminal) answer = question.usual;
-    if (answer.empty() && !on_terminal) missing += (missing.empty() ? "" : ", ") + question.flag;
-  }
-  if (!missing.empty())
-    throw InputError("standard input is no terminal, so nothing can be asked: give " + missing +
-                     " on the command line");
-  for (const Question& question : questions) {
+    if (question.is_needed && !question.is_needed()) continue;
     if (question.answer->empty())
       ask_one(question, in, out);
     else if (question.check)

@@ -15,6 +15,10 @@ struct Question {
   std::string* answer;  // not empty: already given
   // Throws InputError for an answer that cannot be used. The question is then asked again.
   std::function<void(const std::string& answer)> check = {};
+  // Decides, once the questions before it have answers, whether it is asked at all; none: always. `when` says the same
+  // in words, as in "for texts".
+  std::function<bool()> is_needed = {};
+  std::string when = {};
 };
 
 /// Asks every question without an answer, in order. If `on_terminal` is false, takes usual answers, and throws

@@ -16,6 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// With these mpirun notices a lost node in seconds (docs/clusters.md).
+constexpr const char* keep_alive =
+    "--mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 ";
+
 /// As short as a shell in the current folder allows. A bare name would be sought in PATH alone.
 std::string shell_path(const fs::path& path) {
   std::string near = path.lexically_relative(fs::current_path()).string();
@@ -44,12 +48,25 @@ fs::path found_beside(const fs::path& folder, const std::string& in_source, cons
   return is_file((prefix / in_installation).string()) ? prefix / in_installation : fs::path();
 }
 
-std::string on_one_node(const std::string& config, const PlanMachine& machine, const fs::path& folder) {
+/// The launcher gives mpirun what several nodes need (docs/clusters.md), and takes the build for the machine's GPUs.
+std::string mpi_command(const std::string& config, const std::string& mpi_options, bool several_nodes,
+                        const fs::path& folder) {
   const fs::path launcher = found_beside(folder, "scripts/train", "bin/zero_launch");
-  const std::string ranks = text(" -np ", machine.ranks());
-  if (launcher.empty()) return "mpirun --bind-to none" + ranks + " " + program_in(folder, "zero_train") + " " + config;
+  if (launcher.empty())
+    return std::string("mpirun --bind-to none ") + (several_nodes ? keep_alive : "") + mpi_options + " " +
+           program_in(folder, "zero_train") + " " + config;
   const bool is_installed = launcher.parent_path() == folder;
-  return (is_installed ? program_in(folder, launcher.filename()) : shell_path(launcher)) + " " + config + ranks;
+  return (is_installed ? program_in(folder, launcher.filename()) : shell_path(launcher)) + " " + config + " " +
+         mpi_options;
+}
+
+/// Slurm's script seeks the program in the folder of the submission, unless ZERO_TRAIN names it.
+std::string program_for_slurm(const fs::path& folder, bool gpu) {
+  const fs::path build = folder.parent_path().parent_path();
+  const bool is_source = is_file((build.parent_path() / "CMakeLists.txt").string());
+  if (is_source && build.parent_path() == fs::current_path()) return "";
+  const fs::path program = (is_source && gpu ? build / "cuda" / "bin" : folder) / "zero_train";
+  return "ZERO_TRAIN=" + shell_word(program.string()) + " ";
 }
 
 /// The names of the nodes of Open MPI's hostfile.
@@ -71,14 +88,16 @@ std::string start_command(const std::string& file, const PlanMachine& machine, c
   if (options.slurm) {
     const fs::path script = found_beside(folder, "examples/slurm.sbatch", "share/zero/examples/slurm.sbatch");
     return text(
-        "sbatch -N ", machine.nodes, " --ntasks-per-node=", machine.ranks_per_node,
+        program_for_slurm(folder, machine.gpu), "sbatch -N ", machine.nodes,
+        " --ntasks-per-node=", machine.ranks_per_node,
         machine.gpu ? text(" --gpus-per-node=", machine.ranks_per_node) : text(" --cpus-per-task=", machine.threads),
         " ", script.empty() ? "examples/slurm.sbatch" : shell_path(script), " ", config);
   }
-  if (machine.nodes == 1 && options.hostfile.empty()) return on_one_node(config, machine, folder);
-  return text("mpirun --hostfile ", options.hostfile.empty() ? "HOSTS" : shell_word(options.hostfile),
-              " --bind-to none --map-by ppr:", machine.ranks_per_node, ":node -np ", machine.ranks(), " ",
-              program_in(folder, "zero_train"), " ", config);
+  const std::string ranks = text("-np ", machine.ranks());
+  if (machine.nodes == 1 && options.hostfile.empty()) return mpi_command(config, ranks, false, folder);
+  const std::string hosts = options.hostfile.empty() ? "HOSTS" : shell_word(options.hostfile);
+  return mpi_command(config, text("--hostfile ", hosts, " --map-by ppr:", machine.ranks_per_node, ":node ", ranks),
+                     true, folder);
 }
 
 int count_nodes(const std::string& hostfile, std::optional<int> nodes) {

@@ -13,8 +13,8 @@ struct StartOptions {
   bool slurm = false;    // an sbatch command instead
 };
 
-/// The shell command that trains by the configuration file `file`, for a shell in the current folder. One node has the
-/// launcher: scripts/train in a source folder, zero_launch in an installation.
+/// The shell command that trains by the configuration file `file`, for a shell in the current folder. It uses the
+/// launcher: scripts/train in a source folder, zero_launch in an installation. Without one it is mpirun's command.
 std::string start_command(const std::string& file, const PlanMachine& machine, const StartOptions& options);
 
 /// Returns `nodes`, or if it is not given those that Open MPI's hostfile names. Throws InputError for a file that

@@ -15,12 +15,14 @@
 #include "cmake/version.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/cpu_allocator.h"
+#include "zero/config/config_keys.h"
 #include "zero/config/setup.h"
 #include "zero/plan/commented_config.h"
 #include "zero/plan/plan_table.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/data_fit.h"
+#include "zero/programs/foreign_answers.h"
 #include "zero/programs/foreign_config.h"
-#include "zero/programs/foreign_values.h"
 #include "zero/programs/key_hint.h"
 #include "zero/programs/machine_probe.h"
 #include "zero/programs/new_run.h"
@@ -72,108 +74,40 @@ void describe(CLI::App& app, Arguments& arguments) {
   add_probe_option(app, arguments.probe);
 }
 
-/// Keys with the same reason share a line.
-void print_dropped(const ForeignConfig& foreign) {
-  std::vector<std::pair<std::string, std::string>> lines;  // reason, keys
-  for (const auto& [key, why] : foreign.dropped) {
-    const auto same =
-        std::find_if(lines.begin(), lines.end(), [&reason = why](const auto& line) { return line.first == reason; });
-    if (same == lines.end())
-      lines.emplace_back(why, key);
-    else
-      same->second += ", " + key;
-  }
-  if (!lines.empty()) std::cout << "dropped:\n";
-  for (const auto& [why, keys] : lines) std::cout << "  " << keys << ": " << why << '\n';
-}
-
-/// The rows of a step, from the file's rows for each rank.
-void take_batch(Arguments& arguments, const ForeignConfig& foreign) {
-  NewRun& run = arguments.run;
-  if (foreign.rows_of_rank == 0 || run.global_batch > 0 || run.sets("training.global_batch_size=")) return;
-  const std::int64_t holders = std::max<std::int64_t>(1, ranks_of(arguments.machine) / foreign.ranks_of_row);
-  run.global_batch = foreign.rows_of_rank * holders;
-  std::cout << "global batch: " << foreign.rows_of_rank << " rows a rank x " << holders << " = " << run.global_batch
-            << " rows\n";
-}
-
-bool is_longer_warmup(const ForeignConfig& foreign, std::int64_t steps) {
-  const std::string key = "lr_scheduler.warmup_steps=";
-  return steps > 0 && std::any_of(foreign.overrides.begin(), foreign.overrides.end(), [&](const std::string& setting) {
-           return setting.starts_with(key) && std::atoll(setting.c_str() + key.size()) > steps;
-         });
-}
-
-/// Fills answers that flags leave open, and lists what has no effect here.
-ForeignConfig take_foreign(Arguments& arguments) {
-  ForeignConfig foreign = read_foreign_config(arguments.from);
-  NewRun& run = arguments.run;
-  const auto take = [&](const std::string& name, const std::string& value, std::string& answer, const auto& check) {
-    if (value.empty()) return;
-    if (!answer.empty()) {
-      foreign.dropped.emplace_back(name, value + ": the command line names another");
-      return;
-    }
-    try {
-      check(value);
-      answer = value;
-    } catch (const InputError& error) {
-      foreign.dropped.emplace_back(name, error.what());
-    }
-  };
-  take("base_model", foreign.model, run.model, check_model);
-  take("datasets", foreign.data, run.data, check_data);
-  if (run.output_dir.empty()) run.output_dir = foreign.output_dir;
-  const auto drop = [&](bool given, std::initializer_list<const char*> keys) {
-    if (!given) return;
-    for (const char* key : keys) foreign::drop(foreign, key, "", "the command line gives another");
-  };
-  drop(run.steps > 0, {"training.steps=", "training.epochs="});
-  drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"});  // steps and a ratio contradict each other
-  drop(is_longer_warmup(foreign, run.steps), {"lr_scheduler.warmup_steps="});
-  drop(run.seq_len > 0, {"training.seq_len="});
-  drop(run.global_batch > 0, {"training.global_batch_size="});
-  drop(run.method == "full", {"lora."});
-  drop(run.method == "lora" || run.method == "qlora", {"lora.quantization="});
-  std::cout << arguments.from << " is a configuration of " << foreign.tool << ": " << foreign.overrides.size()
-            << " keys are taken\n";
-  for (const std::string& setting : foreign.overrides) std::cout << "  " << setting << '\n';
-  print_dropped(foreign);
-  if (run.method.empty()) run.method = foreign.lora ? "lora" : "full";
-  run.packs = foreign.packs;
-  return foreign;
-}
-
-/// Puts the file's settings before those of the command line, once the data are known.
-void merge(NewRun& run, ForeignConfig& foreign) {
-  if (takes_preferences(run))
-    for (const char* key : {"data.packing", "data.train_on"})
-      std::erase_if(foreign.overrides, [&](const std::string& setting) {
-        if (!setting.starts_with(std::string(key) + "=")) return false;
-        std::cout << "dropped: " << setting << ": the data are for preferences, whose answers alone count\n";
-        return true;
-      });
-  run.overrides.insert(run.overrides.begin(), foreign.overrides.begin(), foreign.overrides.end());
-}
-
 void ask_user(Arguments& arguments) {
   NewRun& run = arguments.run;
-  ask({{"--model", "Model: a preset (llama-15m, llama-110m, tinyllama-1.1b) or a model's directory", "", &run.model,
-        check_model},
+  std::string presets;
+  for (const std::string& name : preset_names()) presets += (presets.empty() ? "" : ", ") + name;
+  ask({{"--model", "Model: a preset (" + presets + ") or a model's directory", "", &run.model, check_model},
        {"--data", "Data: .txt, .jsonl, .json or .bin files, separated by commas", "", &run.data, check_data},
        {"--machine", "Machine: here, h100-node, h200-node, b200-node, a100-node or mi300x-node", "here",
-        &arguments.machine_name, check_machine}},
+        &arguments.machine_name, check_machine},
+       {"--tokenizer", "Tokenizer: a tokenizer.json, a tokenizer.model or a folder with one", "", &run.tokenizer,
+        check_tokenizer, [&] { return needs_tokenizer(run); }, "for a preset and texts"}},
       isatty(STDIN_FILENO) == 1, std::cin, std::cout);
   arguments.machine.name = arguments.machine_name;
-  if (needs_tokenizer(run))
-    ask({{"--tokenizer", "Tokenizer: a tokenizer.json, a tokenizer.model or a folder with one", "", &run.tokenizer,
-          check_tokenizer}},
-        isatty(STDIN_FILENO) == 1, std::cin, std::cout);
 }
 
-/// Throws InputError for what zero_train would refuse: another tokenizer's data, or a first example of another kind.
-void check_training(const Config& config, const ModelConfig& model) {
-  check_first_example(config, model, tokenizer_of(config, model));
+/// Fits the configuration to its data. Throws InputError for data that zero_train would refuse.
+void fit(const Arguments& arguments, const ForeignConfig& foreign, Config& config, const ModelConfig& model) {
+  const NewRun& run = arguments.run;
+  const std::optional<Tokenizer> tokenizer = tokenizer_of(config, model);
+  check_first_example(config, model, tokenizer);
+  const std::int64_t rows_of_rank = config.is_given("training.local_batch_size") ? config.training.local_batch_size : 1;
+  const FitOptions options{
+      .unit = ranks_of(arguments.machine) * rows_of_rank,
+      .fits_seq_len = run.seq_len == 0 && !config.overridden.contains("training.seq_len"),
+      .fits_batch = run.global_batch == 0 && !config.overridden.contains("training.global_batch_size")};
+  const std::int64_t wanted = config.training.seq_len;
+  start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
+  const std::optional<RunLength> length = fit_to_data(config, model, tokenizer, options);
+  if (config.training.seq_len != wanted)
+    std::cout << "the data have no row of " << wanted << " tokens; rows have " << config.training.seq_len << '\n';
+  take_length(foreign, length, config, std::cout);
+  if (!length) return;
+  const std::string words = length->describe(config);
+  std::cout << "data: " << words << '\n';
+  validate_for_steps(config, length->steps, words);
 }
 
 void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMachine& machine,
@@ -196,16 +130,20 @@ int configure(Arguments& arguments) {
   if (!arguments.hostfile.empty())
     arguments.machine.nodes =
         count_nodes(arguments.hostfile, arguments.names_nodes ? std::optional(arguments.machine.nodes) : std::nullopt);
+  NewRun& run = arguments.run;
   ForeignConfig foreign;
-  if (!arguments.from.empty()) foreign = take_foreign(arguments);
+  if (!arguments.from.empty()) {
+    foreign = read_foreign_config(arguments.from, run.overrides);
+    take_answers(foreign, run, std::cout);
+  }
   ask_user(arguments);
-  merge(arguments.run, foreign);
-  take_batch(arguments, foreign);
-  if (arguments.run.output_dir.empty())
-    arguments.run.output_dir = "outputs/" + std::filesystem::path(arguments.out).stem().string();
-  const Config config = config_of(arguments.run, arguments.machine);
+  if (!arguments.from.empty()) take_settings(foreign, run, arguments.machine, std::cout);
+  if (run.output_dir.empty()) run.output_dir = "outputs/" + std::filesystem::path(arguments.out).stem().string();
+  Config config = config_of(run, arguments.machine);
   const ModelConfig model = model_config_of(config);
-  check_training(config, model);
+  if (!config.model.fields.empty()) std::cout << "the preset with " << model_fields_toml(config.model);
+  fit(arguments, foreign, config, model);
+  tell_open_keys(foreign, config, std::cout);
   name_program(arguments.machine, version(), !arguments.no_measure);
   PlanMachine machine = make_machine(arguments.machine, config);
   LayoutSearch search(config, model, machine);

@@ -226,6 +226,17 @@ void check_first_example(const Config& config, const ModelConfig& model, const s
   }
 }
 
+std::int64_t count_training_rows(const Config& config, const ModelConfig& model,
+                                 const std::optional<Tokenizer>& tokenizer, const std::string& cache_folder,
+                                 Communicator& communicator) {
+  DataOptions options = options_of(config, model, tokenizer);
+  options.cache_folder = cache_folder;
+  std::vector<RowSet> sets =
+      open_sets(options, "data.train", config, config.training.global_batch_size.value_or(2), communicator);
+  if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { hold_out(config, sets); });
+  return join(sets).rows->size();
+}
+
 std::int64_t steps_of(const Config& config, const TrainingData& data) {
   if (config.training.steps) return *config.training.steps;
   const SampleOrder& order = data.training->order();

@@ -64,6 +64,12 @@ void print_preview(const Config& config, const ModelConfig& model, const std::op
 /// Throws InputError if training would refuse the first example of a file of data.train. Looks at no texts and ids.
 void check_first_example(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
 
+/// Returns the number of rows that the run trains on. Opens and checks files as open_training_data() does. Texts are
+/// tokenised into `cache_folder`. Collective.
+std::int64_t count_training_rows(const Config& config, const ModelConfig& model,
+                                 const std::optional<Tokenizer>& tokenizer, const std::string& cache_folder,
+                                 Communicator& communicator);
+
 /// Returns the number of steps: training.steps, or the steps in training.epochs. Throws InputError if the warm-up is
 /// longer.
 std::int64_t steps_of(const Config& config, const TrainingData& data);

@@ -31,6 +31,7 @@
 #include "zero/train/run_data.h"
 #include "zero/train/run_description.h"
 #include "zero/train/run_estimate.h"
+#include "zero/train/run_length.h"
 #include "zero/train/run_machine.h"
 #include "zero/train/run_plan.h"
 #include "zero/train/spare_states.h"
@@ -113,6 +114,19 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
+/// Prints the rows and steps of the run, if its data are there and small. Throws InputError for what the run would
+/// refuse.
+void print_length(const RunPlan& plan) {
+  if (!are_countable(plan.config.data.train)) return;
+  start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
+  Config config = plan.config;
+  config.training.global_batch_size = plan.batch.global_batch_size;
+  const RunLength length = RunLength::of(config, count_rows(config, plan.model, plan.tokenizer));
+  const std::string words = length.describe(config);
+  std::cout << "data: " << words << '\n';
+  validate_for_steps(config, length.steps, words);
+}
+
 /// Returns the options of the run's engine. `device_ranks` null: the ranks compute where they communicate. Collective.
 EngineOptions engine_options_for(Job& job, const RunPlan& plan, const MemoryEstimate& estimate,
                                  const Communicator* device_ranks) {
@@ -171,6 +185,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     if (job.rank() == 0) log_what_is_missing(plan, arguments);
     if (job.rank() == 0) log_doubts(plan, run);
     print_estimate(job, asked(), arguments.print_config);
+    on_first(job.control(), [&] { print_length(plan); });
     return 0;
   }
   const MemoryEstimate estimate = require_memory(job, asked());

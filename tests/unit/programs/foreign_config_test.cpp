@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "tests/unit/message_of.h"
 #include "zero/programs/yaml_text.h"
 
@@ -13,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
@@ -77,7 +79,36 @@ TEST(ForeignConfig, TranslatesAxolotl) {
 TEST(ForeignConfig, KeysOfAdaptersAloneBeginNone) {
   const ForeignConfig config = translate_axolotl("base_model: m\nlora_r: 8\n", "a.yml");
   EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("lora"))));
-  EXPECT_THAT(config.dropped, Contains(Pair("lora.r", "there is no adapter")));
+  EXPECT_THAT(config.dropped, Contains(Pair("lora_r", "there is no adapter")));
+}
+
+TEST(ForeignConfig, UnknownAdaptersAreRefused) {
+  EXPECT_EQ(message_of<InputError>([] { translate_axolotl("base_model: m\nadapter: ia3\n", "a.yml"); }),
+            "a.yml: adapter is ia3: here it may be lora or qlora; leave it out to train all weights");
+}
+
+TEST(ForeignConfig, MisspeltKeysAreToldTheNearest) {
+  const ForeignConfig config = translate_axolotl("base_model: m\nlearning_rat: 1\nfar_from_all: 1\n", "a.yml");
+  EXPECT_THAT(config.dropped, Contains(Pair("learning_rat", HasSubstr("the nearest key of axolotl is learning_rate"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("far_from_all", "nothing here corresponds to it")));
+}
+
+TEST(ForeignConfig, SettingsOfTheCommandLineCount) {
+  const std::string file = "base_model: m\nval_set_size: 0.1\nload_best_model_at_end: true\n";
+  EXPECT_THAT(translate_axolotl(file, "a.yml").dropped, Contains(Pair("val_set_size", HasSubstr("interval"))));
+  const ForeignConfig config = translate_axolotl(file, "a.yml", {"training.validation_interval=5"});
+  EXPECT_THAT(config.overrides, IsSupersetOf({"data.validation_fraction=0.1", "checkpoint.keep_best=true"}));
+}
+
+TEST(ForeignConfig, WeightsAreOffloadedAtStage3Alone) {
+  const auto translated = [](int stage) {
+    return translate_deepspeed(
+        text(R"({"zero_optimization": {"stage": )", stage, R"(, "offload_param": {"device": "cpu"}}})"), "ds.json");
+  };
+  EXPECT_THAT(translated(3).overrides, Contains("offload.parameters=\"cpu\""));
+  EXPECT_THAT(translated(2).overrides, Not(Contains(HasSubstr("offload"))));
+  EXPECT_THAT(translated(2).dropped,
+              Contains(Pair("zero_optimization.offload_param.device", HasSubstr("stage 3 alone"))));
 }
 
 TEST(YamlText, RefusesWhatItDoesNotTake) {

@@ -143,7 +143,7 @@ TEST(DeepSpeedFile, DefaultsThatDifferAreNamed) {
   EXPECT_THAT(filled.overrides, UnorderedElementsAre("training.local_batch_size=2"));
   EXPECT_EQ(filled.rows_of_rank, 0);
   EXPECT_THAT(filled.dropped, Contains(Pair("scheduler", HasSubstr("--set lr_scheduler.type=linear"))));
-  EXPECT_THAT(filled.dropped, Contains(Pair("gradient_clipping", HasSubstr("the default counts"))));
+  EXPECT_THAT(filled.dropped, Contains(Pair("gradient_clipping", HasSubstr("zero_config here"))));
   EXPECT_THAT(filled.dropped,
               Contains(Pair("zero_optimization.reduce_bucket_size", HasSubstr("follow from the units"))));
 }
@@ -320,25 +320,28 @@ special_tokens:
   EXPECT_EQ(config.data, "chats.jsonl");
   EXPECT_EQ(config.output_dir, "./outputs/qlora");
   EXPECT_TRUE(config.lora);
-  EXPECT_THAT(
-      config.overrides,
-      UnorderedElementsAre("lora.quantization=\"nf4\"", "lora.r=32", "lora.lora_alpha=16", "lora.lora_dropout=0.05",
-                           "lora.target_modules=\"all-linear\"", "data.chat_template=\"llama-3\"", "data.packing=true",
-                           "training.seq_len=4096", "training.local_batch_size=2", "training.epochs=3",
-                           "training.precision=\"bf16\"", "optimizer.name=\"adamw\"", "optimizer.betas=[0.9, 0.999]",
-                           "optimizer.lr=0.0002", "optimizer.weight_decay=0.0", "lr_scheduler.type=\"cosine\"",
-                           "lr_scheduler.min_lr_ratio=0.0", "lr_scheduler.warmup_steps=10",
-                           "activation_checkpoint.mode=\"full\"", "metrics.log_interval=1"));
-  EXPECT_THAT(
-      dropped_keys(config),
-      UnorderedElementsAre("load_in_8bit", "strict", "datasets", "dataset_prepared_path", "val_set_size",
-                           "pad_to_sequence_len", "wandb_project", "wandb_entity", "gradient_accumulation_steps",
-                           "tf32", "gradient_checkpointing_kwargs.use_reentrant", "flash_attention", "evals_per_epoch",
-                           "saves_per_epoch", "special_tokens.pad_token"));
-  // Epochs decide the steps, so the file names no number of them.
-  EXPECT_THAT(config.dropped, Contains(Pair("saves_per_epoch", HasSubstr("--set checkpoint.interval"))));
-  EXPECT_THAT(config.dropped, Contains(Pair("evals_per_epoch", HasSubstr("--set training.validation_interval"))));
-  EXPECT_THAT(config.dropped, Contains(Pair("val_set_size", HasSubstr("--set data.validation_fraction"))));
+  EXPECT_THAT(config.overrides,
+              UnorderedElementsAre(
+                  "lora.quantization=\"nf4\"", "lora.r=32", "lora.lora_alpha=16", "lora.lora_dropout=0.05",
+                  "lora.target_modules=\"all-linear\"", "data.chat_template=\"llama-3\"", "data.packing=true",
+                  "training.seq_len=4096", "training.local_batch_size=2", "training.epochs=3",
+                  "training.precision=\"bf16\"", "optimizer.name=\"adamw\"", "optimizer.betas=[0.9, 0.999]",
+                  "optimizer.lr=0.0002", "optimizer.weight_decay=0.0", "lr_scheduler.type=\"cosine\"",
+                  "lr_scheduler.min_lr_ratio=0.0", "lr_scheduler.warmup_steps=10",
+                  "activation_checkpoint.mode=\"full\"", "metrics.log_interval=1", "data.validation_fraction=0.05"));
+  EXPECT_THAT(dropped_keys(config),
+              UnorderedElementsAre("load_in_8bit", "strict", "datasets", "dataset_prepared_path", "pad_to_sequence_len",
+                                   "wandb_project", "wandb_entity", "gradient_accumulation_steps", "tf32",
+                                   "gradient_checkpointing_kwargs.use_reentrant", "flash_attention",
+                                   "special_tokens.pad_token"));
+  // Epochs decide the steps, so these shares are known only with the data.
+  ASSERT_EQ(config.shares.size(), 2U);
+  EXPECT_EQ(config.shares[0].name, "evals_per_epoch");
+  EXPECT_EQ(config.shares[0].key, "training.validation_interval");
+  EXPECT_DOUBLE_EQ(config.shares[0].share, 1.0 / 12);
+  EXPECT_EQ(config.shares[1].key, "checkpoint.interval");
+  EXPECT_EQ(config.names.at("optimizer.lr"), "learning_rate");
+  EXPECT_FALSE(config.names.contains("optimizer.betas"));  // a default of the tool
 }
 
 TEST(AxolotlFile, AllLinearLayersIncludeThoseThatAreNamed) {
@@ -479,7 +482,7 @@ learning_rate: 5e-6
   EXPECT_THAT(translate_axolotl("base_model: m\nrl: dpo\nrpo_alpha: 0.5\n", "a.yml").overrides,
               Contains("preference.loss_weights=[1.0, 0.5]"));
   const ForeignConfig left = translate_axolotl("base_model: m\nrl: orpo\nkto_desirable_weight: 2.0\n", "a.yml");
-  EXPECT_THAT(left.dropped, Contains(Pair("preference.desirable_weight", HasSubstr("orpo"))));
+  EXPECT_THAT(left.dropped, Contains(Pair("kto_desirable_weight", HasSubstr("orpo"))));
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nrl: grpo\n", "g.yml"); }),
               HasSubstr("g.yml: rl: grpo"));
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nreward_model: true\n", "r.yml"); }),
@@ -489,16 +492,18 @@ learning_rate: 5e-6
   EXPECT_THAT(none.dropped, Contains(Pair("rl", "empty")));
 }
 
-TEST(AxolotlFile, SharesOfAnUnknownLengthAreNamed) {
+TEST(AxolotlFile, SharesOfAnUnknownLengthWaitForTheData) {
   const ForeignConfig config = translate_axolotl(
       "base_model: m\nnum_epochs: 2\nwarmup_ratio: 0.1\nsave_steps: 0.5\neval_steps: 0.25\nlogging_steps: 0.01\n"
       "val_set_size: 500\nsave_strategy: epoch\nmax_steps: -1\n",
       "a.yml");
   EXPECT_THAT(config.overrides, IsSupersetOf({"training.epochs=2", "lr_scheduler.warmup_ratio=0.1"}));
   EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("interval"))));
-  for (const auto& [key, own] : {std::pair("save_steps", "checkpoint.interval"),
-                                 {"eval_steps", "training.validation_interval"},
-                                 {"logging_steps", "metrics.log_interval"},
+  ASSERT_EQ(config.shares.size(), 2U);
+  EXPECT_EQ(config.shares[0].key + " of " + config.shares[0].name, "checkpoint.interval of save_steps");
+  EXPECT_EQ(config.shares[1].key + " of " + config.shares[1].name, "metrics.log_interval of logging_steps");
+  EXPECT_DOUBLE_EQ(config.shares[1].share, 0.01);
+  for (const auto& [key, own] : {std::pair("eval_steps", "training.validation_interval"),  // there are no data for it
                                  {"val_set_size", "data.validation_fraction"},
                                  {"save_strategy", "checkpoint.interval"}})
     EXPECT_THAT(config.dropped, Contains(Pair(key, HasSubstr(std::string("--set ") + own))));

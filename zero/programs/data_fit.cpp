@@ -1,0 +1,47 @@
+#include "zero/programs/data_fit.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t least_seq_len = 16, steps_of_epoch = 10;
+
+/// Halves the length of rows until the data have one. If they have none, the first refusal counts.
+std::int64_t rows_of_shorter(Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+  const std::int64_t wanted = config.training.seq_len;
+  try {
+    return count_rows(config, model, tokenizer);
+  } catch (const InputError&) {
+    for (std::int64_t length = wanted / 2; length >= least_seq_len; length /= 2) {
+      config.training.seq_len = length;
+      try {
+        return count_rows(config, model, tokenizer);
+      } catch (const InputError&) {  // too long as well
+      }
+    }
+    config.training.seq_len = wanted;
+    throw;
+  }
+}
+
+/// So many rows that an epoch has some steps.
+std::int64_t fitted_batch(std::int64_t wanted, std::int64_t rows, std::int64_t unit) {
+  return std::min(wanted, std::max(unit, rows / steps_of_epoch / unit * unit));
+}
+
+}  // namespace
+
+std::optional<RunLength> fit_to_data(Config& config, const ModelConfig& model,
+                                     const std::optional<Tokenizer>& tokenizer, const FitOptions& options) {
+  if (!are_countable(config.data.train)) return std::nullopt;
+  const std::int64_t rows =
+      options.fits_seq_len ? rows_of_shorter(config, model, tokenizer) : count_rows(config, model, tokenizer);
+  std::int64_t& batch = *config.training.global_batch_size;
+  if (options.fits_batch) batch = fitted_batch(batch, rows, options.unit);
+  return RunLength::of(config, rows);
+}
+
+}  // namespace zero

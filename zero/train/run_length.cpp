@@ -1,0 +1,75 @@
+#include "zero/train/run_length.h"
+
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "comm/self_communicator.h"
+#include "zero/config/data_files.h"
+#include "zero/data/rows/sample_order.h"
+#include "zero/train/run_data.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_text = std::int64_t{64} << 20, most_ids = std::int64_t{2} << 30;
+
+/// A folder that ends with its object.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((fs::temp_directory_path() / "zero-rows-XXXXXX").string()) {
+    if (!::mkdtemp(path_.data())) throw InputError(path_ + ": cannot be made; set TMPDIR to a folder with free space");
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+RunLength RunLength::of(const Config& config, std::int64_t rows) {
+  const SampleOrder order({rows, *config.training.global_batch_size, 0, false, {}});
+  const std::int64_t steps = config.training.steps ? *config.training.steps : order.steps_of(*config.training.epochs);
+  return {rows, steps, order.epochs_after(steps)};
+}
+
+std::string RunLength::describe(const Config& config) const {
+  char passes[32];
+  std::snprintf(passes, sizeof passes, "%.2g", epochs);
+  const std::int64_t batch = *config.training.global_batch_size;
+  return text(rows, rows == 1 ? " row" : " rows", " of ", config.preference ? "at most " : "", config.row_tokens(),
+              " tokens: ", steps, steps == 1 ? " step" : " steps", " of ", batch, batch == 1 ? " row, " : " rows, ",
+              passes, epochs == 1 ? " epoch" : " epochs");
+}
+
+bool are_countable(const std::vector<std::string>& files) {
+  std::int64_t texts = 0, ids = 0;
+  for (const std::string& file : files) {
+    const FileFacts facts = facts_of(file);
+    if (facts.kind != FileFacts::Kind::file) return false;
+    (data_kind(file) == "bin" ? ids : texts) += facts.bytes;
+  }
+  return texts <= most_text && ids <= most_ids;
+}
+
+std::int64_t count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+  const ScratchFolder folder;
+  SelfCommunicator self;
+  return count_training_rows(config, model, tokenizer, folder.path(), self);
+}
+
+}  // namespace zero

@@ -144,6 +144,24 @@ def check_what_is_not_promised(place):
     place.refused_everywhere('"target_modules"')
 
 
+def check_run_that_was_stopped(place):
+    """Its newest checkpoint stands for the model with the adapter, as zero_export would write it."""
+    place.train("--set", "training.steps=4", "--set", "optimizer.lr=0.1", "--set", "checkpoint.keep=2")
+    whole = place.logits("out")
+    shutil.rmtree(place.path("out/adapter"))
+    assert place.logits("out") == whole and place.logits("out/checkpoints/step-00000004") == whole
+    assert place.logits("out/checkpoints/step-00000003") != whole
+    said = place.run("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors")
+    assert "step-00000004: the adapter of this checkpoint over model, the model that it was trained on" in said.replace(place.folder + "/", ""), said
+    assert "loss" in place.run("zero_evaluate", "out", "tokens.bin", "--seq-len", "16")
+    place.run("zero_export", "out", "exported")
+    assert place.logits("model", "--adapter", "exported") == whole
+    os.rename(place.path("model"), place.path("moved"))
+    place.refused("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors", piece="name it by --base")
+    assert place.logits("out", "--base", "moved") == whole
+    assert not [name for name in os.listdir(os.environ.get("TMPDIR", "/tmp")) if name.startswith("zero-adapter-")]
+
+
 def check_unused_tensors(place):
     def note(*command):
         said = place.run(*command)

@@ -23,6 +23,8 @@ class CheckpointExport {
   explicit CheckpointExport(const std::string& folder, const std::string& base = "", const std::string& tokenizer = "");
 
   const ModelConfig& model() const { return model_; }
+  /// For an adapter: the model that it was trained on, as the run saw its path or as named; empty for a preset.
+  std::string base() const { return seen().model.path.value_or(""); }
   /// The run's training.precision.
   const std::string& precision() const { return config_.training.precision; }
   /// The other inputs: base, tokenizer, adapter. Paths are as the run saw them.

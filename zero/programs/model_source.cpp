@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/scratch_folder.h"
 #include "base/log.h"
 #include "models/families/families.h"
 #include "models/formats/base_model.h"
@@ -165,10 +166,31 @@ StoredSource with_adapter(const StoredSource& base, const Model& model,
   return {std::make_shared<AdaptedWeights>(base.weights, adapter), type_of, adapter->options()};
 }
 
+/// A checkpoint of adapters stands for its base model with them. They are written as the run would have written them.
+ModelSource open_adapter_checkpoint(const ModelPlace& place) {
+  const CheckpointExport checkpoint(place.model, place.base, place.tokenizer);
+  const std::string base = checkpoint.base();
+  if (base.empty())
+    throw InputError(place.model +
+                     ": is a checkpoint of adapters over random weights of a preset, which no file holds");
+  if (!is_model(base) && !is_gguf_model(base))
+    throw InputError(text(place.model,
+                          ": is a checkpoint of an adapter, and the model that it was trained on is not at ", base,
+                          " now: name it by --base"));
+  checkpoint.check_adapter();
+  const auto folder = std::make_shared<ScratchFolder>("adapter");
+  const std::string adapter = joined(folder->path(), "adapter");
+  checkpoint.write_adapter(adapter);
+  log_info(place.model, ": the adapter of this checkpoint over ", base, ", the model that it was trained on");
+  ModelSource source = open_model({base, adapter, place.tokenizer, place.unused});
+  source.weights = {source.weights.get(), [folder, weights = source.weights](WeightSource*) {}};  // reads the folder
+  source.name = name_of_place(base) + "-" + name_of_place(place.model);
+  source.precision = checkpoint.precision();
+  return source;
+}
+
 ModelSource open_checkpoint(const ModelPlace& place) {
-  if (holds_adapter(place.model))
-    throw InputError(text(place.model, ": is a checkpoint of an adapter; make one of it: zero_export ", place.model,
-                          " ADAPTER, then name the base model and --adapter ADAPTER"));
+  if (holds_adapter(place.model)) return open_adapter_checkpoint(place);
   const auto checkpoint = std::make_shared<const CheckpointExport>(place.model, place.base);
   const auto weights = checkpoint->weights();
   ModelSource source;

@@ -49,6 +49,8 @@ struct ModelPlace {
 /// - RUN/checkpoints by the newest checkpoint in it;
 /// - RUN given as an adapter by RUN/adapter.
 ///
+/// A checkpoint of adapters stands for the model that they were trained on, with them.
+///
 /// The model may be a run that made an adapter. If no other adapter is given, the run stands for its base model plus
 /// that adapter, and the log names both. The user must own that run's folder, since its config.toml names the base
 /// model.

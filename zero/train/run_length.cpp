@@ -1,13 +1,10 @@
 #include "zero/train/run_length.h"
 
-#include <stdlib.h>
-
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/scratch_folder.h"
 #include "base/log.h"
 #include "comm/self_communicator.h"
 #include "zero/config/data_files.h"
@@ -17,27 +14,7 @@
 namespace zero {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::int64_t most_text = std::int64_t{64} << 20, most_ids = std::int64_t{2} << 30;
-
-/// A folder that ends with its object.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "zero-rows-XXXXXX").string()) {
-    if (!::mkdtemp(path_.data())) throw InputError(path_ + ": cannot be made; set TMPDIR to a folder with free space");
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 
@@ -67,7 +44,7 @@ bool are_countable(const std::vector<std::string>& files) {
 }
 
 std::int64_t count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
-  const ScratchFolder folder;
+  const ScratchFolder folder("rows");
   SelfCommunicator self;
   return count_training_rows(config, model, tokenizer, folder.path(), self);
 }

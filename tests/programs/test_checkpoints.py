@@ -395,6 +395,19 @@ def check_refusals(place, args):
     assert code == 0 and "changed since the checkpoint: data.train " in said and "training.steps 2 -> 4" in said and len(place.metrics()) == 4, said
 
 
+def check_open_batch(place, args):
+    """A batch that followed from the ranks stays what it was when a run is resumed with others."""
+    place.config({**CONFIG, "training": {key: value for key, value in CONFIG["training"].items() if key != "global_batch_size"}})
+    for ranks, steps, options in ((2, 2, ()), (1, 4, ("--resume",)), (2, 6, ("--resume",))):
+        code, said = place.run("--set", f"training.steps={steps}", *options, ranks=ranks)
+        assert code == 0 and "global batch 2 = " in said, said
+    assert len(place.metrics()) == 6
+    code, said = place.run("--set", "training.steps=8", "--resume", ranks=4)
+    assert code == 2 and "out/config.toml:" in said and "[training] global_batch_size = 2: must be a multiple of local_batch_size x ranks = 1 x 4 = 4" in said, said
+    code, said = place.run("--set", "training.steps=2", "--overwrite", ranks=4)  # another run
+    assert code == 0 and "global batch 4 = " in said, said
+
+
 def run_in_places(names, doc):
     """Runs the checks of `names` (a file's globals()), each in a place of its own."""
     args = arguments(doc, kills=12, seed=0)

@@ -339,8 +339,13 @@ def check_command_line(place):
     for variables, part in (({"HF_ENDPOINT": "huggingface.co"}, "HF_ENDPOINT"), ({"HF_ENDPOINT": "http://me:secret@h"}, "no password"), ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE"),
                             ({"HF_HUB_DOWNLOAD_TIMEOUT": "soon"}, "HF_HUB_DOWNLOAD_TIMEOUT"), ({"CURL_CA_BUNDLE": "/no/such"}, "/no/such")):
         assert "secret" not in place.refused(2, part, "own-er/small", **variables)
+    place.refused(2, "--overwrite requires --to", "own-er/small", "--overwrite")
     assert place.hub.requests == []
     place.refused(2, "HF_HOME", "own-er/small", HOME=None)
+    # A hub whose name no server knows is not asked again.
+    begin = time.monotonic()
+    said = place.refused(2, ["hub.invalid", "check the network, or the name of the hub in HF_ENDPOINT"], "own-er/small", HF_ENDPOINT="http://hub.invalid")
+    assert "try 2" not in said and time.monotonic() - begin < 10, said
 
 
 if __name__ == "__main__":

@@ -424,7 +424,8 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"offload", "activations", at<&C::offload, &OffloadConfig::activations>, one_of({"none", "cpu"}),
        "Where the inputs of recomputed blocks are kept until backward. Requires activation_checkpoint.mode \"full\" "
        "or \"selective\". On a CPU run \"cpu\" is the same as \"none\"."},
-      {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
+      {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(),
+       "Folder of the nvme files. The run makes it, but not the folders above it."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),
        "Rank of the adapters. LoRA is on if the section is present."},

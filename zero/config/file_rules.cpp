@@ -4,6 +4,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <set>
@@ -98,6 +99,23 @@ void need_place_for(const Config& config, const std::string& key, const std::str
     refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
 }
 
+// The run makes this folder, but not those above it: a mistyped disk would put the states on another one.
+void need_disk(const Config& config, const std::string& key, const std::string& path) {
+  need_place_for(config, key, path);
+  std::error_code ignored;
+  fs::path folder = fs::absolute(path, ignored).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  const fs::path output = fs::absolute(config.job.output_dir, ignored).lexically_normal();
+  const auto lies_within = [](const fs::path& path, const fs::path& above) {
+    return std::mismatch(above.begin(), above.end(), path.begin(), path.end()).first == above.end();
+  };
+  // The output directory is made with all its parents.
+  const bool is_made = lies_within(folder, output) || lies_within(output, folder.parent_path());
+  if (!is_made && !is_there(folder.parent_path()))
+    refuse(config, key, folder.parent_path().string(),
+           "does not exist: only the last folder of the path is made; name a folder on the disk to use");
+}
+
 // The dump needs an existing folder; otherwise it would be lost after step 1.
 void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
   if (is_folder(path)) refuse(config, key, path, "is a directory; name a file");
@@ -177,7 +195,7 @@ void check_files(const Config& config, FileNeed wanted) {
   check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
   if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
   if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
-    check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
+    check(need_disk, "offload.nvme_dir", config.offload.nvme_dir);
   check(need_file, "metrics.samples", config.metrics.samples);
   check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
   mistakes.tell();

@@ -175,7 +175,10 @@ HttpAnswer HttpClient::exchange(const std::string& address, std::int64_t from, H
   answer.status = static_cast<int>(status_of(curl));
   answer.host = host_of(address);
   if (code != CURLE_OK) answer.trouble = *exchange.trouble ? exchange.trouble : curl_easy_strerror(code);
-  answer.lasting = is_lasting(code);
+  // A name that no server knows is misspelt, unless a request has reached a host before.
+  const bool is_unknown = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY;
+  answer.lasting = is_lasting(code) || (is_unknown && !has_connected_);
+  has_connected_ |= code == CURLE_OK;
   answer.next_page = next_page_of(header_of(curl, "Link"));
   answer.error_code = header_of(curl, "X-Error-Code");
   answer.error_message = error_message_of(header_of(curl, "X-Error-Message"), exchange.error_body, settings_.token);

@@ -54,6 +54,7 @@ class HttpClient {
 
   HubSettings settings_;
   std::string agent_, own_origin_;
+  bool has_connected_ = false;  // an earlier request had an answer
   std::shared_ptr<void> curl_;  // CURL
 };
 

@@ -47,8 +47,11 @@ std::string refusal_of(const HttpAnswer& answer, const Repository& repository, c
                 settings.token.empty() ? "" : ", or the token in " + settings.token_place + " may not see it",
                 ": check the name", kind_hint(repository));
   const bool certificate = answer.lasting && answer.trouble.find("ertificate") != std::string::npos;
+  const bool name = answer.lasting && answer.trouble.find("not resolve") != std::string::npos;
   return text(repository.name, ": ", failure_of(answer),
-              certificate ? "; name the file of trusted certificates in CURL_CA_BUNDLE" : "");
+              certificate ? "; name the file of trusted certificates in CURL_CA_BUNDLE"
+              : name      ? "; check the network, or the name of the hub in HF_ENDPOINT"
+                          : "");
 }
 
 }  // namespace zero

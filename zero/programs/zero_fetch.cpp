@@ -27,9 +27,9 @@ void describe(CLI::App& app, Arguments& arguments) {
                  "OWNER/NAME or OWNER/NAME@REVISION: a branch, a tag or a commit; default: main")
       ->required();
   app.add_flag("--dataset", arguments.dataset, "it is a data set: fetch all of its files");
-  app.add_option("--to", fetch.to,
-                 "folder for the files; default: the cache that Python programs share (HF_HOME, else "
-                 "~/.cache/huggingface)");
+  auto* to = app.add_option("--to", fetch.to,
+                            "folder for the files; default: the cache that Python programs share (HF_HOME, else "
+                            "~/.cache/huggingface)");
   app.add_option("--include", fetch.selection.include,
                  "glob of files to fetch instead of the default ones, such as '*Q8_0.gguf'; may be repeated")
       ->expected(1)
@@ -37,7 +37,8 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--exclude", fetch.selection.exclude, "glob of files to leave out; may be repeated")
       ->expected(1)
       ->take_all();
-  app.add_flag("--overwrite", fetch.overwrite, "replace files of the folder --to that differ from the hub's");
+  app.add_flag("--overwrite", fetch.overwrite, "replace files of the folder --to that differ from the hub's")
+      ->needs(to);
   app.add_option("--retries", fetch.tries, "failures in a row to wait for, each time twice as long; default: 6")
       ->check(CLI::Range(0, 1000));
 }

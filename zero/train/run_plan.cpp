@@ -36,11 +36,27 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
   return words;
 }
 
+namespace {
+
+/// A resumed run keeps the batch that followed from its ranks, whatever the ranks are now. The run's own config.toml has
+/// it.
+void keep_batch(Config& config) {
+  const std::string own = config.job.output_dir + "/config.toml";
+  if (config.training.global_batch_size || is_same_place(config.source, own) || !is_file(own)) return;
+  const Config run = load_config(own, {}, Contradictions::allowed);
+  if (!run.training.global_batch_size) return;
+  config.training.global_batch_size = run.training.global_batch_size;
+  config.origin["training.global_batch_size"] = run.where("training.global_batch_size");
+}
+
+}  // namespace
+
 RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice& choose) {
   check_accepted(arguments.accepted_changes);
   RunPlan plan;
   plan.config = load_config(arguments.config, arguments.overrides, Contradictions::allowed);
   if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
+  if (arguments.resume) keep_batch(plan.config);
   const auto judge = [&] {
     if (!plan.config.model.preset && !plan.config.model.path) return LayoutVerdict();
     const LayoutJob job{ranks, choose(plan.config).is_cuda(), arguments.resume, arguments.dry_run,

@@ -361,9 +361,10 @@ TEST(Config, NamesOfTheHubGetTheCommandThatDownloadsThem) {
 }
 
 TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
-  const auto said = [](const std::string& pair) -> std::string {
+  const auto said = [](const std::string& pair, std::vector<std::string> more = {}) -> std::string {
+    more.push_back(pair);
     try {
-      check_files(parse_config(least, "c.toml", {pair}));
+      check_files(parse_config(least, "c.toml", more));
     } catch (const InputError& error) {
       return error.what();
     }
@@ -373,6 +374,15 @@ TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
   EXPECT_THAT(said("job.output_dir=" + std::string(300, 'a')), HasSubstr("a name of 300 characters"));
   EXPECT_THAT(said("metrics.dump_first_step=/nonexistent/a.safetensors"), HasSubstr("/nonexistent is no directory"));
   EXPECT_THAT(said("metrics.dump_first_step=/tmp"), HasSubstr("is a directory; name a file"));
+  // A mistyped disk is not made. Folders of the run's own are.
+  const auto on_disk = [&](const std::string& folder, const std::string& output = "out") {
+    return said("offload.nvme_dir=" + folder, {"offload.optimizer=nvme", "job.output_dir=" + output});
+  };
+  EXPECT_THAT(on_disk("/tpm/states"), HasSubstr("--set offload.nvme_dir=/tpm/states: /tpm does not exist: only the last"));
+  EXPECT_THAT(on_disk("nothere/states/"), HasSubstr("does not exist"));
+  for (const auto& [folder, output] : {std::pair("states", "out"), std::pair("/tmp/zero-states/", "out"),
+                                       std::pair("a/b/run-offload", "a/b/run"), std::pair("a/b/run/states", "a/b/run")})
+    EXPECT_THAT(on_disk(folder, output), Not(HasSubstr("nvme_dir"))) << folder;
 }
 
 // A key accepts only values that are implemented: sums over ranks are in fp32.

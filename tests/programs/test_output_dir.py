@@ -105,6 +105,15 @@ def check_foreign_folders(place):
     os.makedirs(place.path("out"))
     os.symlink("../elsewhere", place.path("out/model"))
     place.refuses("--overwrite", pieces=["model", "is a link"])
+    # Names that no run uses are no reason to refuse, but a full folder is probably a mistake.
+    for name in ("a", "b", "c"):
+        place.write("few/" + name)
+        place.write("full/" + name)
+    place.write("full/d/e")
+    assert "that no run made" not in place.trains("--set", "job.output_dir=few")
+    said = place.trains("--set", "job.output_dir=full")
+    assert 'job.output_dir = "full" holds 4 files and folders that no run made, such as a: they stay' in said, said
+    assert "that no run made" not in place.trains("--set", "job.output_dir=full", "--overwrite") and place.tree("full")["full/d/e"], said
 
 
 def check_links(place):

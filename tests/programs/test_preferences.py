@@ -155,6 +155,7 @@ def check_resumes_with_the_same_reference(place):
         harm()
         said = place.run(words=("--resume",))
         assert "reference.safetensors" in said and "computing the log-probabilities" in said, said
+        assert said.count("are computed again") == 1, said  # one warning for all parts
         assert same(), (place.metrics(), expected)
 
 
@@ -256,7 +257,7 @@ def check_keeps_the_part_that_fits(place):
     place.write({"method": "dpo"}, **{"data.validation": ["prompts.jsonl"], "training.validation_interval": 4, "checkpoint.interval": 4, "training.steps": 4})
     assert rows_computed(place.run()) == 16 + 24
     said = place.run("training.steps=8", 'data.validation=["chats.jsonl"]', words=("--resume",))
-    assert "does not fit the validation data" in said and rows_computed(said) == 8 + 24, said
+    assert "does not fit the data" in said and "log-probabilities of the validation data" in said and rows_computed(said) == 8 + 24, said
     assert len(place.metrics()) == 8
 
 

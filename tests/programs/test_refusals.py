@@ -126,7 +126,7 @@ CASES = [
     ("samples_of_a_pipeline", prompt_file, [*VALIDATED, "metrics.samples=p.txt", "parallel.pipeline=2"], ["--set metrics.samples=p.txt", "pipeline = 2", "zero_generate"]),
     ("samples_of_divided_rows", prompt_file, [*VALIDATED, "metrics.samples=p.txt", "parallel.context=2"], ["--set metrics.samples=p.txt", "context = 2", "zero_generate"]),
     ("samples_without_a_prompt", samples(""), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "holds no prompt"]),
-    ("samples_with_a_blank_line", samples("a\n\n"), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "p.txt:2: is blank"]),
+    ("samples_with_a_blank_line", samples("a\n\nb\n"), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "p.txt:2: is blank"]),
     ("sample_beyond_the_context", samples(3000 * "God "), [*VALIDATED, "metrics.samples=p.txt"], ["--set metrics.samples=p.txt", "p.txt:1", "context of", "shorten it"]),
     ("samples_without_a_template", samples("{}", "p.jsonl"), [*VALIDATED, "metrics.samples=p.jsonl"], ["--set metrics.samples=p.jsonl", "chat template"]),
     ("nul_in_a_path", None, ['data.train=["a\\u0000.bin"]'], ["NUL"]),

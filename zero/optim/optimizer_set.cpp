@@ -176,7 +176,11 @@ std::string OptimizerSet::describe(const Part& part, const std::optional<double>
                : text(name, " lr ", lr, " on ", treated.tensors, treated.tensors == 1 ? " tensor (" : " tensors (",
                       short_count(treated.elements), "), ");
   };
-  return one(s.optimizer, s.lr, part.own) + one("adamw", s.optimizer == "muon" ? s.lr_adamw : s.lr, part.by_adamw) +
+  // AdamW alone would look like a run without the optimizer that was asked for.
+  const std::string none =
+      part.own.tensors > 0 ? "" : text(s.optimizer, " (", optimizer_row(s.optimizer).doc, ") takes none of them: ");
+  return none + one(s.optimizer, s.lr, part.own) +
+         one("adamw", s.optimizer == "muon" ? s.lr_adamw : s.lr, part.by_adamw) +
          text("weight decay ", decay_of_all.value_or(s.weight_decay));
 }
 

@@ -8,6 +8,7 @@
 #include "base/files/lookup.h"
 #include "base/files/new_file.h"
 #include "base/files/past_refusal.h"
+#include "base/log.h"
 #include "zero/config/model_paths.h"
 #include "zero/output/record_names.h"
 #include "zero/output/run_mark.h"
@@ -117,6 +118,18 @@ void clear(const std::string& path, FileCalls& calls) {
     remove_file(place(path, file), calls);
 }
 
+/// Warns of a folder that looks like somebody else's. A log, a job's script or a configuration may lie there.
+void tell_strangers(const std::string& path, FileCalls& calls) {
+  std::vector<std::string> names = names_in(path, calls);
+  std::erase_if(names, [&](const std::string& name) {
+    return name.starts_with('.') || name == "token_cache" || name == "tb" || name == "trackio" || name == "trace" ||
+           std::find(std::begin(traces), std::end(traces), name) != std::end(traces);
+  });
+  if (names.size() > 3)
+    log_warning(beginning(path), "holds ", names.size(), " files and folders that no run made, such as ", names.front(),
+                ": they stay, and the run's files go beside them");
+}
+
 void begin_run(const std::string& path, FormerRun former, const std::string& resolved_config, const std::string& id,
                FileCalls& calls) {
   mark_folder(path, Mark::run, calls);
@@ -178,6 +191,7 @@ bool holds_result(const std::string& path, FileCalls& calls) {
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
                         const std::string& resolved_config, const std::string& id, FileCalls& calls) {
   check_output_dir(path, former, reads, calls);
+  if (!is_marked(path, Mark::run, calls)) tell_strangers(path, calls);
   past_refusal([&] { begin_run(path, former, resolved_config, id, calls); });
 }
 

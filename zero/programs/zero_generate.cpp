@@ -200,8 +200,7 @@ void generate(const ModelSource& source, Arguments arguments) {
         static_cast<std::int64_t>(made[row].size()) < arguments.options.max_new_tokens)
       log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
   if (leaves_out_chat)
-    log_info("note: ", source.options.tokenizer.settings,
-             " has a chat template, and a prompt is continued without it; ",
+    log_info("note: the model has a chat template, and a prompt is continued without it; ",
              one ? "--chat answers by it" : "conversations in a .jsonl file are answered by it");
 }
 

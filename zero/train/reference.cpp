@@ -130,18 +130,18 @@ std::string Reference::read_part(Part& part, bool has_checkpoint) {
   if (stored("run") != owner_.run) return "is of another run";
   if (!has_checkpoint && stored("start") != mark_of_start()) return "is of another model";
   const StoredTensor* tensor = file.find(name);
-  if (!tensor || tensor->shape != std::vector{rows.size(), rows.sequences_of_a_row()})
-    return "has no values for the " + name + " data";
+  if (!tensor || tensor->shape != std::vector{rows.size(), rows.sequences_of_a_row()}) return "lacks values";
   std::vector<float> values(static_cast<std::size_t>(tensor->numel()));
   file.read(name, 0, tensor->numel(), as_tensor(values));
   stored_mark_ = stored("start");  // also if the values are computed again, which takes the same model
   if (stored(name) != hash_of_rows(part) + " " + checksum_of(values))
-    return "does not fit the " + name + " data, is damaged, or is of another version of zero";
+    return "does not fit the data, is damaged, or is of another version of zero";
   rows.fill(std::move(values));
   return "";
 }
 
 void Reference::read(Communicator& control, bool has_checkpoint) {
+  std::map<std::string, std::string> lacking;  // rank 0's: names of data by the reason
   for (Part& part : parts_) {
     std::string reason;
     on_first(control, [&] {
@@ -153,9 +153,8 @@ void Reference::read(Communicator& control, bool has_checkpoint) {
       }
     });
     if (!broadcast_text(control, reason, 0, tag).empty()) {
-      if (control.rank() == 0)
-        log_warning(path_, " ", reason, ": the reference's log-probabilities of the ", part.data->name,
-                    " data are computed again, by the model at the run's start");
+      std::string& names = lacking[reason];
+      names += (names.empty() ? "" : ", ") + part.data->name;
       continue;
     }
     const bool has = control.rank() == 0;
@@ -164,6 +163,10 @@ void Reference::read(Communicator& control, bool has_checkpoint) {
     control.broadcast(values, 0, tag);
     if (!has) rows.fill(as_vector(values));
   }
+  for (const auto& [reason, names] : lacking)
+    if (control.rank() == 0)
+      log_warning(path_, " ", reason, ": the reference's log-probabilities of the ", names,
+                  " data are computed again, by the model at the run's start");
   if (is_complete()) return;
   on_first(control, [&] {
     if (stored_mark_.empty() || stored_mark_ == mark_of_start()) return;

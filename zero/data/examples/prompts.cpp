@@ -37,6 +37,8 @@ Prompt chat_prompt(const std::string& line, const std::string& place, const Chat
   return prompt;
 }
 
+bool is_blank(const std::string& line) { return line.find_first_not_of(" \t\v\f\r") == line.npos; }
+
 Prompt prompt_of(const std::string& content, const std::string& place, const Prompter& prompter) {
   Prompt prompt{{{"prompt", content}}, prompter.encode(content)};
   if (prompt.ids.empty()) throw InputError(text(place, ": gives no token, and a prompt must have at least one"));
@@ -62,9 +64,12 @@ std::vector<std::string> read_prompts(const std::string& path) {
   for (std::string line; std::getline(content, line);) {
     if (line.ends_with('\r')) line.pop_back();
     lines.push_back(line);
-    if (line.find_first_not_of(" \t\v\f\r") == line.npos)
-      throw InputError(text(path, ":", lines.size(), ": is blank, and each line is a prompt: take the line out"));
   }
+  while (!lines.empty() && is_blank(lines.back())) lines.pop_back();
+  const auto blank = std::find_if(lines.begin(), lines.end(), is_blank);
+  if (blank != lines.end())
+    throw InputError(
+        text(path, ":", blank - lines.begin() + 1, ": is blank, and each line is a prompt: take the line out"));
   if (lines.empty()) throw InputError(text(path, ": holds no prompt"));
   return lines;
 }

@@ -37,8 +37,8 @@ struct Prompt {
 /// Returns a prompt. Errors call it `place`. Throws InputError if the prompt has no tokens or is not UTF-8.
 Prompt text_prompt(const std::string& prompt, const std::string& place, const Prompter& prompter);
 
-/// Returns the lines of a file of prompts. Throws InputError for an empty file, and with the line number for a blank
-/// line.
+/// Returns the lines of a file of prompts, without blank ones at its end. Throws InputError for an empty file, and with
+/// the line number for a blank line before others.
 std::vector<std::string> read_prompts(const std::string& path);
 
 /// Returns one prompt per line of `path`. Throws InputError, with the line number, for a prompt without tokens.

@@ -41,7 +41,7 @@ int print_completion(const std::string& shell) {
 }  // namespace
 
 std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) {
-  return parse_or_refuse(app, argc, argv, version_text("zero_bench"), key_hint);
+  return parse_or_refuse(app, argc, argv, version_text("zero_bench"), settable_keys());
 }
 
 int main(int argc, char** argv) {

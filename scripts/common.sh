@@ -6,8 +6,12 @@ die() {
   exit 1
 }
 
-# The comment at a script's head. An installation calls scripts/train by another name.
-head_comment() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" | sed "s#scripts/train#${ZERO_LAUNCHER:-scripts/train}#"; }
+# The comment at a script's head. An installation calls scripts/train by another name, and builds nothing.
+head_comment() {
+  local own="s#scripts/train#${ZERO_LAUNCHER:-scripts/train}#"
+  [ -z "${ZERO_LAUNCHER:-}" ] || own+="; /^Sets up, builds/,/builds nothing/d"
+  sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" | sed "$own"
+}
 
 # Any script called with --help alone prints it and does nothing.
 case "${1:-}" in

@@ -67,9 +67,12 @@ echo \${COMPREPLY[@]}
 COMP_WORDS=(zero_train --device c) COMP_CWORD=2
 _zero_train
 echo \${COMPREPLY[@]}
+COMP_WORDS=(zero_train run.toml --set zero.st) COMP_CWORD=3
+_zero_train
+echo \${COMPREPLY[@]}
 ")
 run(bash ${WORK}/completed.sh)
-if(NOT output STREQUAL "--device\ncpu cuda\n")
+if(NOT output STREQUAL "--device\ncpu cuda\nzero.stage=\n")
   message(FATAL_ERROR "completion said: ${output}")
 endif()
 foreach(shell zsh fish)

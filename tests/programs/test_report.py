@@ -224,6 +224,8 @@ def check_refusals(place):
         said = report(place, *words, code=2).stderr
         assert said.count("\n") == 1 and said.startswith("error: ") and all(piece in said for piece in pieces), (words, said)
     assert not os.path.exists(place.path("report.html"))
+    said = report(place, "run", "--out", "/proc/page.html", code=2).stderr
+    assert said == "error: --out /proc/page.html: no file can be made in /proc, which belongs to the kernel: name another file\n", said
     said = report(place, "run", "--out", "nothere/page.html", code=2).stderr
     assert said == "error: --out nothere/page.html: the folder nothere is not there: make it, or name another file\n", said
     for _ in range(2):  # its own file is replaced

@@ -160,6 +160,8 @@ def check_launcher_of_an_installation(place):
     assert done.returncode == 2 and done.stderr.startswith("error: --set training.steps=none") and done.stderr.count("\n") == 1, done
     done = subprocess.run([home + "/bin/zero_launch", "config.toml", "--resume"], cwd=place.folder, capture_output=True, text=True, env=env, timeout=DEADLINE_SECONDS)
     assert done.returncode == 2 and "zero_launch config.toml -- --resume" in done.stderr, done
+    said = subprocess.run([home + "/bin/zero_launch", "--help"], capture_output=True, text=True, env=env, timeout=DEADLINE_SECONDS).stdout
+    assert "zero_launch examples/pretrain.toml" in said and "Without -np" in said and "build" not in said and "ZERO_BIN" not in said, said
 
 
 def check_nodes_that_cannot_be_reached(place):

@@ -37,10 +37,10 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
 }
 
 /// Refuses words that belong to no option.
-void refuse_strays(const CLI::App& app, const KeyHint& key_hint) {
+void refuse_strays(const CLI::App& app, const SettableKeys& keys) {
   const std::vector<std::string> strays = app.remaining();
   if (!strays.empty())
-    throw InputError(stray_arguments_message(strays, names_of_options(app), key_hint) + " (" + app.get_name() +
+    throw InputError(stray_arguments_message(strays, names_of_options(app), keys.hint) + " (" + app.get_name() +
                      " --help lists the arguments)");
 }
 
@@ -67,21 +67,22 @@ bool is_first_rank() {
 }  // namespace
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                      bool speaks, const KeyHint& key_hint) {
+                                      bool speaks, const SettableKeys& keys) {
   app.set_version_flag("--version", version_text);
   app.get_formatter()->column_width(name_columns);
   app.description(broken(app.get_description(), line_columns));
   for (CLI::Option* option : app.get_options())
     option->description(broken(option->get_description(), line_columns - name_columns));
+  app.footer("--completion bash, zsh or fish prints a script that completes the options in that shell.");
   if (const auto shell = asked_completion(argc, argv)) {
-    if (speaks) std::cout << completion_of(app, *shell);
+    if (speaks) std::cout << completion_of(app, *shell, keys.names);
     require_written_output();
     return 0;
   }
   app.allow_extras();  // reported below: CLI11 lists them in reverse
   try {
     app.parse(argc, argv);
-    refuse_strays(app, key_hint);
+    refuse_strays(app, keys);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       if (speaks) app.exit(error);
@@ -90,17 +91,17 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     }
     // A misspelt option explains a missing one, so report it first.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app, key_hint);
+    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app, keys);
     throw InputError(as_typed(error.what(), app, argc, argv) + " (" + app.get_name() + " --help lists the arguments)");
   }
   return std::nullopt;
 }
 
 std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
-                                   const KeyHint& key_hint) {
+                                   const SettableKeys& keys) {
   const bool first = is_first_rank();
   try {
-    return parse_command_line(app, argc, argv, version_text, first, key_hint);
+    return parse_command_line(app, argc, argv, version_text, first, keys);
   } catch (const Error& error) {
     if (first) log_error(error.what());
     return static_cast<int>(error.code());

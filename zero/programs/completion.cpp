@@ -15,6 +15,7 @@ struct Flag {
   std::string description;
   bool takes_value = false;
   std::vector<std::string> choices;
+  std::vector<std::string> keys = {};  // "zero.stage=", which a value follows
 };
 
 /// The words of CLI::IsMember, which describes itself as "TYPE:{a,b}".
@@ -26,7 +27,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 }
 
 /// The options that --help shows: no internal ones.
-std::vector<Flag> flags_of(const CLI::App& app) {
+std::vector<Flag> flags_of(const CLI::App& app, const std::vector<std::string>& keys) {
   std::vector<Flag> flags;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
@@ -34,6 +35,9 @@ std::vector<Flag> flags_of(const CLI::App& app) {
       flags.push_back(
           {"--" + name, option->get_description(), option->get_items_expected_max() > 0, choices_of(*option)});
   }
+  for (Flag& flag : flags)
+    if (flag.name == "--set")
+      for (const std::string& key : keys) flag.keys.push_back(key + "=");
   return flags;
 }
 
@@ -61,7 +65,10 @@ std::string bash_script(const std::string& program, const std::vector<Flag>& fla
   std::string values, names, commands;
   for (const Flag& flag : flags) {
     names += (names.empty() ? "" : " ") + flag.name;
-    if (!flag.choices.empty())
+    if (!flag.keys.empty())
+      values += text("    ", flag.name, ") compopt -o nospace 2> /dev/null; COMPREPLY=($(compgen -W '",
+                     joined(flag.keys), "' -- \"$word\")); return ;;\n");
+    else if (!flag.choices.empty())
       values +=
           text("    ", flag.name, ") COMPREPLY=($(compgen -W '", joined(flag.choices), "' -- \"$word\")); return ;;\n");
     else if (flag.takes_value)
@@ -82,7 +89,9 @@ std::string zsh_script(const std::string& program, const std::vector<Flag>& flag
   std::string script = text("#compdef ", program, "\n_arguments");
   for (const Flag& flag : flags) {
     script += text(" \\\n  '*", flag.name, "[", plain(flag.description), "]");
-    if (!flag.choices.empty())
+    if (!flag.keys.empty())
+      script += ":value:{compadd -S \"\" -- " + joined(flag.keys) + "}";
+    else if (!flag.choices.empty())
       script += ":value:(" + joined(flag.choices) + ")";
     else if (flag.takes_value)
       script += ":value:_files";
@@ -98,8 +107,8 @@ std::string fish_script(const std::string& program, const std::vector<Flag>& fla
   std::string script;
   for (const Flag& flag : flags) {
     script += text("complete -c ", program, " -l ", flag.name.substr(2), " -d '", plain(flag.description), "'");
-    if (!flag.choices.empty())
-      script += " -x -a '" + joined(flag.choices) + "'";
+    if (!flag.keys.empty() || !flag.choices.empty())
+      script += " -x -a '" + joined(flag.keys.empty() ? flag.choices : flag.keys) + "'";
     else if (flag.takes_value)
       script += " -r";
     script += "\n";
@@ -111,11 +120,11 @@ std::string fish_script(const std::string& program, const std::vector<Flag>& fla
 
 }  // namespace
 
-std::string completion_of(const CLI::App& app, const std::string& shell) {
+std::string completion_of(const CLI::App& app, const std::string& shell, const std::vector<std::string>& keys) {
   const std::string program = app.get_name();
-  if (shell == "bash") return bash_script(program, flags_of(app), app);
-  if (shell == "zsh") return zsh_script(program, flags_of(app), app);
-  if (shell == "fish") return fish_script(program, flags_of(app), app);
+  if (shell == "bash") return bash_script(program, flags_of(app, keys), app);
+  if (shell == "zsh") return zsh_script(program, flags_of(app, keys), app);
+  if (shell == "fish") return fish_script(program, flags_of(app, keys), app);
   throw InputError(text("--completion ", shell, ": must be bash, zsh or fish"));
 }
 

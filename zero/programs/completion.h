@@ -5,12 +5,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zero {
 
 /// Returns a program's completion script for "bash", "zsh" or "fish". It completes options, their values if these are a
-/// choice of words, and subcommands. Other words complete to files. Throws InputError for any other shell.
-std::string completion_of(const CLI::App& app, const std::string& shell);
+/// choice of words, the `keys` of --set, and subcommands. Other words complete to files. Throws InputError for any other
+/// shell.
+std::string completion_of(const CLI::App& app, const std::string& shell, const std::vector<std::string>& keys = {});
 
 /// Returns the shell of the command line "PROGRAM --completion SHELL"; nothing for any other command line.
 std::optional<std::string> asked_completion(int argc, const char* const* argv);

@@ -25,4 +25,10 @@ std::string key_hint(const std::string& name, const std::string& value) {
   return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
 }
 
+SettableKeys settable_keys() {
+  SettableKeys keys{key_hint, {}};
+  for (const ConfigKey& key : config_keys()) keys.names.push_back(key.full_name());
+  return keys;
+}
+
 }  // namespace zero

@@ -10,6 +10,12 @@ namespace zero {
 /// empty: no hint.
 using KeyHint = std::function<std::string(const std::string& name, const std::string& value)>;
 
+/// The keys of a program with --set.
+struct SettableKeys {
+  KeyHint hint;
+  std::vector<std::string> names;  // "zero.stage", for completion
+};
+
 /// The error message: "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3".
 /// Lists the words in order, then the likely meaning of the first word. The meaning is the same option in another
 /// spelling; otherwise the hint of `key_hint`, if the program's `options` include --set; otherwise the nearest option.

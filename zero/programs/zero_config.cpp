@@ -179,7 +179,8 @@ int main(int argc, char** argv) {
       "flag, too. The layout is the fastest that zero_plan predicts.",
       "zero_config");
   zero::describe(app, arguments);
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_config"), zero::key_hint))
+  if (const auto code =
+          zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_config"), zero::settable_keys()))
     return *code;
   arguments.names_nodes = app.count("--nodes") > 0;
   if (!arguments.probe.empty()) return zero::probe_machine(arguments.probe);

@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
       "prints the fastest layouts that fit.",
       "zero_plan");
   zero::describe(app, arguments);
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_plan"), zero::key_hint))
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_plan"), zero::settable_keys()))
     return *code;
   if (!arguments.probe.empty()) return zero::probe_machine(arguments.probe);
   return zero::run_program([&] { return zero::plan(arguments); });

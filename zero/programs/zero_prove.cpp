@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
       "...) and reports which of them agree. Exit code 1: some do not.",
       "zero_prove");
   zero::describe(app, arguments);
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"), zero::key_hint))
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"), zero::settable_keys()))
     return *code;
   return arguments.record.path.empty() ? zero::prove_all(arguments) : zero::train_as_rank(arguments);
 }

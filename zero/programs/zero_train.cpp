@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   bool allow_unused = false;
   zero::describe(app, arguments, allow_unused);
   // Parse before the world starts: help and version need no MPI.
-  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"), zero::key_hint))
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"), zero::settable_keys()))
     return *code;
   if (allow_unused) arguments.overrides.emplace_back("model.allow_unused=true");
   return zero::Job::run([&](zero::Job& job) {

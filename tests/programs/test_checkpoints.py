@@ -248,7 +248,7 @@ def check_divergence(place, args):
 
 def check_checkpoints_missing(place, args):
     """Of a run whose checkpoints are out of sight nothing is removed: of one that logged steps, and of one that logged none."""
-    for interval, words in ((1, "trained 2 step(s)"), (100000, "has written checkpoints")):
+    for interval, words in ((1, "trained 2 steps"), (100000, "has written checkpoints")):
         process = place.start("--set", "training.steps=100000", "--set", f"metrics.log_interval={interval}", "--set", "checkpoint.interval=2")
         while not place.has_noted_checkpoints():
             assert process.poll() is None
@@ -372,7 +372,7 @@ def check_refusals(place, args):
     refused("--resume", pieces=["finished run without checkpoints"])
     refused("--set", "training.steps=3", pieces=["no checkpoint to go on from", "pass --overwrite"])
     shutil.rmtree(place.path("out/model"))
-    refused("--resume", "--set", "training.steps=2", pieces=["trained 2 step(s)", "no checkpoint to go on from", "--overwrite"])
+    refused("--resume", "--set", "training.steps=2", pieces=["trained 2 steps", "no checkpoint to go on from", "--overwrite"])
     assert len(place.metrics()) == 2
     code, said = place.run("--overwrite", "--set", "training.steps=2")
     assert code == 0, said

@@ -10,7 +10,7 @@
 namespace zero {
 
 /// Returns a program's completion script for "bash", "zsh" or "fish". It completes options, their values if these are a
-/// choice of words, the `keys` of --set, and subcommands. Other words complete to files. Throws InputError for any other
+/// choice of words, the `keys` of --set, and subcommands. Other words complete to files. Throws InputError for another
 /// shell.
 std::string completion_of(const CLI::App& app, const std::string& shell, const std::vector<std::string>& keys = {});
 

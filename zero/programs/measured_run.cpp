@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/byte_count.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
@@ -63,9 +64,9 @@ MeasuredRun measured_run(const std::string& folder) {
 std::string MeasuredRun::why_not_compared(const PlanMachine& machine, bool here) const {
   if (!here) return "the run's steps were not timed on " + machine.name;
   if (ranks > 0 && ranks != machine.ranks())
-    return text("the run had ", ranks, ranks == 1 ? " rank" : " ranks", ", and this plan has ", machine.ranks());
+    return text("the run had ", counted(ranks, "rank"), ", and this plan has ", machine.ranks());
   if (figures.steps < 2)
-    return text("the run has ", figures.steps, figures.steps == 1 ? " timed step" : " timed steps",
+    return text("the run has ", counted(figures.steps, "timed step"),
                 " without a validation, and a comparison needs two");
   return "";
 }

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cmake/version.h"
@@ -113,7 +114,7 @@ std::string line_of(const Evaluation& found, bool json) {
         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   char numbers[96];
   std::snprintf(numbers, sizeof numbers, ": loss %.6f, perplexity %.4f, ", found.loss, found.perplexity());
-  return found.file + numbers + text(found.tokens, " tokens of ", found.sequences, " sequences");
+  return found.file + numbers + counted(found.tokens, "token") + " of " + counted(found.sequences, "sequence");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -191,8 +192,8 @@ void generate(const ModelSource& source, Arguments arguments) {
   const std::size_t further = written - std::min(written, made.size());  // reading the prompt makes the first token
   const double seconds = total - first;
   log_info(
-      std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; made ", written, " in ", seconds,
-      " s more",
+      std::fixed, std::setprecision(2), "prompt: ", counted(std::int64_t(read), "token"), " in ", first, " s; made ",
+      written, " in ", seconds, " s more",
       further > 0 && seconds > 0 ? text(", ", std::llround(static_cast<double>(further) / seconds), " a second") : "");
   const auto context = static_cast<std::size_t>(model.config.max_position_embeddings);
   for (std::size_t row = 0; row < ids.size(); ++row)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
@@ -83,8 +84,8 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
   if (!machine.gpu && (offload.optimizer == "cpu" || offload.parameters == "cpu"))
     std::cout << "  note: offload to \"cpu\" changes nothing on CPUs, whose states are in the host's memory already\n";
   std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.row_tokens()
-            << " tokens; " << result.possible << (result.possible == 1 ? " layout" : " layouts") << " predicted, "
-            << result.too_large << " faster ones do not fit, " << result.illegal << " are refused\n\n";
+            << " tokens; " << counted(result.possible, "layout") << " predicted, " << result.too_large
+            << " faster ones do not fit, " << result.illegal << " are refused\n\n";
   if (!result.best[0].memory.fits) std::cout << "the first does NOT fit " << machine.describe() << "\n";
   if (result.given && !result.given->memory.fits)
     std::cout << "the given layout does NOT fit " << machine.describe() << "\n";

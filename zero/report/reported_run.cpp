@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/json_text.h"
@@ -129,10 +130,6 @@ void add_curves(const MetricsTable& table, std::size_t numbers, ReportedRun& run
   run.tokens = places(table, "tokens", edges);
   run.seconds = places(table, "seconds", edges);
   for (const MetricsSeries& series : table.series) run.curves.push_back(curve_of(table, series, edges, share));
-}
-
-std::string counted(std::int64_t count, const std::string& noun) {
-  return text(count, " ", noun, count == 1 ? "" : "s");
 }
 
 void add_notes(const MetricsTable& table, ReportedRun& run) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/hash.h"
@@ -229,7 +230,8 @@ bool Reference::compute(Engine& engine, StopSignal& stop, RunClock& clock) {
   const auto begin = written_ = std::chrono::steady_clock::now();
   const bool speaks = engine.host().rank() == 0;
   if (speaks)
-    log_info("reference: computing the log-probabilities of ", missing(), " rows under the model at the run's start");
+    log_info("reference: computing the log-probabilities of ", counted(missing(), "row"),
+             " under the model at the run's start");
   clock.validation_begins();
   for (Part& part : parts_)
     if (!part.missing().empty() && !compute_part(part, engine, stop, clock)) return false;

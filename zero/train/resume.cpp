@@ -1,5 +1,6 @@
 #include "zero/train/resume.h"
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/past_refusal.h"
 #include "base/log.h"
@@ -45,7 +46,7 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
                      "holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
   if (recorded == 0 && !has_saved(output, calls)) return;
   throw InputError(text(place, "holds a run that has ",
-                        recorded > 0 ? text("trained ", recorded, " step(s)") : std::string("written checkpoints"),
+                        recorded > 0 ? "trained " + counted(recorded, "step") : std::string("written checkpoints"),
                         ", and no checkpoint to go on from: bring its checkpoints back to ", output,
                         "/checkpoints (is a volume missing?), or remove the run and begin anew with --overwrite"));
 }

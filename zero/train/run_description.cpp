@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "base/counted.h"
 #include "base/files/file.h"
 #include "base/files/lookup.h"
 #include "base/files/past_refusal.h"
@@ -20,10 +21,6 @@
 
 namespace zero {
 namespace {
-
-std::string counted(std::int64_t number, const std::string& noun) {
-  return text(number, " ", noun, number == 1 ? "" : "s");
-}
 
 std::string shares_of(const DropoutShares& dropout) {
   return text("embedding ", dropout.embedding, ", attention ", dropout.attention, ", residual ", dropout.residual);

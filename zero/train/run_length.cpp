@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/files/scratch_folder.h"
@@ -28,9 +29,9 @@ std::string RunLength::describe(const Config& config) const {
   char passes[32];
   std::snprintf(passes, sizeof passes, "%.2g", epochs);
   const std::int64_t batch = *config.training.global_batch_size;
-  return text(rows, rows == 1 ? " row" : " rows", " of ", config.preference ? "at most " : "", config.row_tokens(),
-              " tokens: ", steps, steps == 1 ? " step" : " steps", " of ", batch, batch == 1 ? " row, " : " rows, ",
-              passes, epochs == 1 ? " epoch" : " epochs");
+  return text(counted(rows, "row"), " of ", config.preference ? "at most " : "", config.row_tokens(),
+              " tokens: ", counted(steps, "step"), " of ", counted(batch, "row"), ", ", passes,
+              epochs == 1 ? " epoch" : " epochs");
 }
 
 bool are_countable(const std::vector<std::string>& files) {

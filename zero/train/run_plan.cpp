@@ -38,8 +38,8 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
 
 namespace {
 
-/// A resumed run keeps the batch that followed from its ranks, whatever the ranks are now. The run's own config.toml has
-/// it.
+/// A resumed run keeps the batch that followed from its ranks, whatever the ranks are now. The run's own config.toml
+/// has it.
 void keep_batch(Config& config) {
   const std::string own = config.job.output_dir + "/config.toml";
   if (config.training.global_batch_size || is_same_place(config.source, own) || !is_file(own)) return;

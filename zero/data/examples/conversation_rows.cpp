@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/unit.h"
@@ -71,8 +72,8 @@ std::int64_t ConversationRows::length(std::int64_t index) const {
 }
 
 std::string ConversationRows::describe() const {
-  return text(examples_.names(), ": ", counts().examples, " examples in ", size(),
-              options_.packing ? " packed rows" : " rows", " of at most ", options_.seq_len, ", ",
+  return text(examples_.names(), ": ", counted(counts().examples, "example"), " in ",
+              counted(size(), options_.packing ? "packed row" : "row"), " of at most ", options_.seq_len, ", ",
               examples_.describe_tokens());
 }
 

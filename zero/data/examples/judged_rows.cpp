@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/loss/kto_loss.h"
@@ -113,8 +114,8 @@ std::int64_t JudgedRows::desirable() const {
 }
 
 std::string JudgedRows::describe() const {
-  return text(sequences_->names(), ": ", sequences_->counts().examples, " judged answers in ", size(),
-              " rows of at most ", seq_len_, " tokens, ", desirable(), " of them desirable, ",
+  return text(sequences_->names(), ": ", counted(sequences_->counts().examples, "judged answer"), " in ",
+              counted(size(), "row"), " of at most ", seq_len_, " tokens, ", desirable(), " of them desirable, ",
               sequences_->describe_tokens());
 }
 

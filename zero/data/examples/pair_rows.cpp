@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/loss/orpo_loss.h"
@@ -80,8 +81,8 @@ std::string PairRows::warning() const {
 }
 
 std::string PairRows::describe() const {
-  return text(sequences_.names(), ": ", sequences_.counts().examples, " pairs in ", size(), " rows of at most 2 x ",
-              seq_len_, " tokens, ", sequences_.describe_tokens(),
+  return text(sequences_.names(), ": ", counted(sequences_.counts().examples, "pair"), " in ", counted(size(), "row"),
+              " of at most 2 x ", seq_len_, " tokens, ", sequences_.describe_tokens(),
               trunks_.empty() ? ""
                               : text("; common prompts save ",
                                      std::accumulate(trunks_.begin(), trunks_.end(), std::int64_t{0}), " tokens"));

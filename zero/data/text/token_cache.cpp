@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
@@ -72,7 +73,7 @@ std::int64_t made_or_found(const CacheRecipe& recipe, const std::string& path, c
   const auto start = std::chrono::steady_clock::now();
   const TokenCacheHeader header = write_into_folder(path, recipe, cores);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  log_info("tokenised ", recipe.source, ": ", header.ids, " tokens in ", std::fixed, std::setprecision(2),
+  log_info("tokenised ", recipe.source, ": ", counted(header.ids, "token"), " in ", std::fixed, std::setprecision(2),
            seconds.count(), " s, cached in ", path);
   return static_cast<std::int64_t>(header.checksum);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
@@ -75,7 +76,8 @@ void TokenWindows::read(std::int64_t first, std::int64_t count, std::int64_t* ou
 }
 
 std::string TokenWindows::describe() const {
-  return text(names_of(files_), ": ", starts_.back(), " tokens, ", rows_, " windows of ", seq_len_);
+  return text(names_of(files_), ": ", counted(starts_.back(), "token"), ", ", counted(rows_, "window"), " of ",
+              seq_len_);
 }
 
 void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_size, Communicator& comm) {

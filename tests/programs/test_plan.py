@@ -315,10 +315,10 @@ def check_shares_of_a_run(place):
     """The data are counted, so shares and times per epoch become steps, and a warm-up that is longer than the run is shortened."""
     model, data = os.path.join(place.data, "preferences", "model"), os.path.join(place.data, "smollm2", "gsm8k.jsonl")
     words = ["--model", model, "--data", data, "--set", "data.chat_template=chatml", "--machine", "here", "--ranks-per-node", "2", "--no-measure"]
-    def translated(name, text, *more, code=0):
+    def translated(name, text, *more, code=0, keep=words):
         with open(place.path(name), "w") as file:
             file.write(text)
-        return place.run("zero_config", "--from", name, *words, *more, "--out", name + ".toml", code=code)
+        return place.run("zero_config", "--from", name, *keep, *more, "--out", name + ".toml", code=code)
     base = "base_model: org/name\nadapter: lora\noutput_dir: out\nmicro_batch_size: 1\nlearning_rate: 0.0002\nsequence_len: 256\n"
     said = translated("epochs.yml", base + "num_epochs: 2\nval_set_size: 0.2\nevals_per_epoch: 2\nsaves_per_epoch: 1\nwarmup_steps: 1000\n").stdout
     # 16 examples: 13 to train on, 13 steps of 2 rows in two epochs.
@@ -333,6 +333,16 @@ def check_shares_of_a_run(place):
     # An interval of the command line is enough for the file's share of validation rows.
     said = translated("interval.yml", base + "num_epochs: 1\nval_set_size: 0.2\n", "--set", "training.validation_interval=3").stdout
     assert "data.validation_fraction=0.2" in said and "val_set_size" not in said, said
+    # Data that are too large to be counted leave no number of steps.
+    with open(data) as file, open(place.path("large.jsonl"), "w") as out:
+        lines = file.read()
+        for _ in range((65 << 20) // len(lines) + 1):
+            out.write(lines)
+    said = translated("large.yml", base + "num_epochs: 1\nval_set_size: 0.2\nevals_per_epoch: 2\nsaves_per_epoch: 1\n", "--data", place.path("large.jsonl"), keep=words[:2] + words[4:]).stdout
+    for key, own in (("evals_per_epoch", "training.validation_interval"), ("saves_per_epoch", "checkpoint.interval")):
+        assert f"{key}: the data are too large to be counted here, so the run's steps are not known: give --set {own}, in steps" in said, said
+    assert "val_set_size: a validation needs an interval" in said and "data: " not in said, said
+    os.remove(place.path("large.jsonl"))
     # Errors name the file's key, or the flag.
     assert "error: long.yml: sequence_len (training.seq_len=4096): must be at most the model's context" in translated("long.yml", base.replace("256", "4096"), code=2).stderr
     assert "error: adapter.yml: adapter is ia3: here it may be lora or qlora; leave it out to train all weights" in translated("adapter.yml", base.replace("lora\n", "ia3\n", 1), code=2).stderr
@@ -371,6 +381,11 @@ def check_few_rows(place):
     error = place.run("zero_train", "short.toml", "--dry-run", "--ranks", "2", "--set", "training.seq_len=1024", code=2).stderr
     assert "too few for one row" in error, error
     assert not os.path.exists(place.path("never.toml"))
+    # Without weights and a tokenizer nothing is counted, and the estimate is printed.
+    with open(place.path("corpus.txt"), "w") as file:
+        file.write("words " * 400)
+    said = place.run("zero_train", "config.toml", "--dry-run", "--set", "model.path=model/config.json", "--set", 'data.train=["corpus.txt"]').stdout
+    assert "data: " not in said and "optimizer: " in said, said
 
 
 def drive(place, words, answers):

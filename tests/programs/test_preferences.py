@@ -351,9 +351,10 @@ def check_evaluates_as_the_run_validates(place):
                 assert abs(found["reference"][name] - before[name]) < 1e-4, (found, before)
         assert [found] == evaluate(place, "out/model", "texts.jsonl", "--seq-len", "512", "--precision", "fp32", ranks=3)[0]
         shutil.rmtree(place.path("out"))
-    place.write({"method": "dpo"}, **{"data.validation": ["chats.jsonl"], "data.train": ["chats.jsonl"], "training.validation_interval": 6, "training.steps": 6, "lora.r": 4, "optimizer.lr": 0.02})
+    place.write({"method": "dpo"}, **{"data.validation": ["chats.jsonl"], "data.train": ["chats.jsonl"], "training.validation_interval": 6, "training.steps": 6, "lora.r": 4, "optimizer.lr": 0.02, "checkpoint.interval": 6})
     place.run()
-    for place_of_it in (("out",), ("model", "--adapter", "out"), ("model", "--adapter", "out/adapter")):
+    # The reference of a checkpoint of adapters is the base without them.
+    for place_of_it in (("out",), ("model", "--adapter", "out"), ("model", "--adapter", "out/adapter"), ("out/checkpoints",)):
         found = evaluate(place, place_of_it[0], "chats.jsonl", *place_of_it[1:], "--precision", "fp32", ranks=2)[0][0]
         expect_validation(found, place.metrics()[-1])
     shutil.copytree(place.path("out", "adapter"), place.path("foreign"))  # of no known run

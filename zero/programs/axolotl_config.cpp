@@ -358,22 +358,6 @@ void join_lora_targets(const Json& tree, ForeignConfig& config) {
   set(config, "lora.target_modules", "\"all-linear\"");
 }
 
-/// Validations need data and an interval, and some settings need validations.
-void drop_without_validation(ForeignConfig& config) {
-  const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
-  if (!is_set(config, interval))
-    drop(config, fraction, "val_set_size",
-         "a validation needs an interval in steps: give --set " + interval + " and --set " + fraction);
-  if (!is_set(config, interval))
-    drop(config, "data.validation=", "test_datasets",
-         "a validation needs an interval in steps: give --set " + interval + " and --set data.validation");
-  if (is_set(config, fraction) || is_set(config, "data.validation")) return;
-  const std::string data = " with " + fraction + " or data.validation";
-  drop(config, interval, "", "there are no validation data: give --set " + interval + data);
-  drop(config, "training.patience", "early_stopping_patience", "give --set training.patience" + data);
-  drop(config, "checkpoint.keep_best", "load_best_model_at_end", "give --set checkpoint.keep_best=true" + data);
-}
-
 /// 0 for a key that is open, empty or "auto".
 double number_at(const Json& tree, const char* key, const std::string& source) {
   const auto found = tree.find(key);

@@ -63,8 +63,9 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   if (takes_preferences(run))
     for (const char* key : {"data.packing", "data.train_on"})
       foreign::drop(foreign, std::string(key) + "=", "", "the data are for preferences, whose answers alone count");
-  if (!are_countable(files_of(run.data)))
-    foreign::drop_shares(foreign, "the data are too large to be counted here, so the run's steps are not known: give ");
+  if (are_countable(files_of(run.data)) || foreign.shares.empty()) return;
+  foreign::drop_shares(foreign, "the data are too large to be counted here, so the run's steps are not known: give ");
+  foreign::drop_without_validation(foreign);
 }
 
 /// The rows of a step, from the file's rows for each rank.

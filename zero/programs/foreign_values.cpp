@@ -260,6 +260,21 @@ void set_default(ForeignConfig& config, const std::string& key, const std::strin
   if (!is_set(config, key)) set(config, key, toml);
 }
 
+void drop_without_validation(ForeignConfig& config) {
+  const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
+  if (!is_set(config, interval))
+    drop(config, fraction, "val_set_size",
+         "a validation needs an interval in steps: give --set " + interval + " and --set " + fraction);
+  if (!is_set(config, interval))
+    drop(config, "data.validation=", "test_datasets",
+         "a validation needs an interval in steps: give --set " + interval + " and --set data.validation");
+  if (is_set(config, fraction) || is_set(config, "data.validation")) return;
+  const std::string data = " with " + fraction + " or data.validation";
+  drop(config, interval, "", "there are no validation data: give --set " + interval + data);
+  drop(config, "training.patience", "early_stopping_patience", "give --set training.patience" + data);
+  drop(config, "checkpoint.keep_best", "load_best_model_at_end", "give --set checkpoint.keep_best=true" + data);
+}
+
 void finish(ForeignConfig& config) {
   keep_last(config);
   const bool adamw = has(config, "optimizer.name=\"adamw\"") || has(config, "optimizer.name=\"adamw8bit\"");

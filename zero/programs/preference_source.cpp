@@ -19,14 +19,16 @@ std::optional<Config> preference_run_of(const ModelPlace& named, const ModelPlac
   return std::nullopt;
 }
 
-/// The model with which a run began; none if that is not known.
+/// The model with which a run began; none if that is not known. A checkpoint of adapters holds them as they are now.
 std::optional<ModelPlace> start_of_run(const Config& run, const ModelPlace& resolved) {
-  if (run.lora) return resolve({.model = resolved.model, .adapter = run.lora->adapter});
+  const bool holds_base = !is_checkpoint(resolved.model);
+  if (run.lora && holds_base) return resolve({.model = resolved.model, .adapter = run.lora->adapter});
   if (!run.model.path) return std::nullopt;
-  if (is_model(*run.model.path) || is_gguf_model(*run.model.path)) return resolve({.model = *run.model.path});
+  const std::string base = resolved.base.empty() ? *run.model.path : resolved.base;
+  if (is_model(base) || is_gguf_model(base))
+    return resolve({.model = base, .adapter = run.lora ? run.lora->adapter : ""});
   log_warning(
-      *run.model.path,
-      ": the model with which the run began is not there now, so there is no reference: name it by --reference");
+      base, ": the model with which the run began is not there now, so there is no reference: name it by --reference");
   return std::nullopt;
 }
 

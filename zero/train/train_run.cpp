@@ -2,6 +2,7 @@
 
 #include <c10/core/DeviceGuard.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "offload/memory/process_memory.h"
 #include "zero/checkpoint/resume_states.h"
 #include "zero/checkpoint/state_shares.h"
+#include "zero/config/data_files.h"
 #include "zero/config/offload_policy.h"
 #include "zero/config/setup.h"
 #include "zero/core/chain.h"
@@ -114,10 +116,12 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// Prints the rows and steps of the run, if its data are there and small. Throws InputError for what the run would
+/// Prints the rows and steps of the run, if its data are there and small, and so is its tokenizer. Throws InputError for what the run would
 /// refuse.
 void print_length(const RunPlan& plan) {
-  if (!are_countable(plan.config.data.train)) return;
+  const bool are_ids =
+      std::ranges::all_of(plan.config.data.train, [](const auto& file) { return data_kind(file) == "bin"; });
+  if ((!plan.tokenizer && !are_ids) || !are_countable(plan.config.data.train)) return;
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
   Config config = plan.config;
   config.training.global_batch_size = plan.batch.global_batch_size;

@@ -116,8 +116,8 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// Prints the rows and steps of the run, if its data are there and small, and so is its tokenizer. Throws InputError for what the run would
-/// refuse.
+/// Prints the rows and steps of the run, if its data are there and small, and so is its tokenizer. Throws InputError
+/// for what the run would refuse.
 void print_length(const RunPlan& plan) {
   const bool are_ids =
       std::ranges::all_of(plan.config.data.train, [](const auto& file) { return data_kind(file) == "bin"; });

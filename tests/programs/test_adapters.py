@@ -154,8 +154,18 @@ def check_run_that_was_stopped(place):
     said = place.run("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors")
     assert "step-00000004: the adapter of this checkpoint over model, the model that it was trained on" in said.replace(place.folder + "/", ""), said
     assert "loss" in place.run("zero_evaluate", "out", "tokens.bin", "--seq-len", "16")
-    place.run("zero_export", "out", "exported")
+    place.run("zero_export", "out/checkpoints", "exported")
     assert place.logits("model", "--adapter", "exported") == whole
+    place.run("zero_export", "out", "merged")  # as of a finished run
+    assert "model.safetensors" in os.listdir(place.path("merged")) and place.logits("merged") == whole
+    place.run("zero_export", "out", "merged.gguf", "--gguf", "F32")
+    # Other weights at the base's place are another base.
+    shutil.copytree(place.path("model"), place.path("kept"))
+    tensors = read(place.path("model/model.safetensors"))
+    write(place.path("model/model.safetensors"), {**tensors, "model.norm.weight": scaled(tensors["model.norm.weight"], 2.0)})
+    place.refused("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors", piece="began with other weights than those of")
+    shutil.rmtree(place.path("model"))
+    os.rename(place.path("kept"), place.path("model"))
     os.rename(place.path("model"), place.path("moved"))
     place.refused("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors", piece="name it by --base")
     assert place.logits("out", "--base", "moved") == whole

@@ -94,7 +94,8 @@ bool is_sensible(const Config& config) {
   if (offload.parameters != "none" && (config.zero.stage != 3 || offload.optimizer == "none")) return false;
   if (offload.optimizer == "cpu" && offload.parameters == "nvme") return false;
   if (offload.activations != "none" && config.activation_checkpoint.mode != "full") return false;
-  if (config.zero.stage == 0 && config.zero.shard_degree != 0) return false;  // stage 0 shards nothing
+  const bool is_asked = config.overridden.contains("zero.shard_degree");
+  if (config.zero.stage == 0 && config.zero.shard_degree != 0 && !is_asked) return false;  // stage 0 shards nothing
   return !(config.activation_checkpoint.keep == "on" && config.activation_checkpoint.mode == "full");
 }
 

@@ -161,11 +161,14 @@ std::string likelihood_into(const Json& value, ForeignConfig& config) {
 /// usually says the stage.
 std::string deepspeed_into(const Json& value, ForeignConfig& config) {
   static const std::regex stage("zero_?([123])", std::regex::icase);
+  if (!value.is_string()) return "is written out, and --from reads a file of its own: the planner chooses the stage";
   const std::string name = words_of(value);
   for (const std::filesystem::path& folder :
        {std::filesystem::path(), std::filesystem::path(config.source).parent_path()})
     if (const std::string file = (folder / name).string(); is_file(file)) {
-      for (const std::string& setting : read_foreign_config(file).overrides)
+      const ForeignConfig theirs = file.ends_with(".json") ? read_foreign_config(file) : ForeignConfig{};
+      if (theirs.tool != "DeepSpeed") return file + ": is no configuration of DeepSpeed (JSON): the planner chooses";
+      for (const std::string& setting : theirs.overrides)
         if (setting.starts_with("zero.") || setting.starts_with("offload.")) config.overrides.push_back(setting);
       return "its stage and offload are taken, as --from " + file + " translates them";
     }

@@ -48,7 +48,7 @@ void require_same_base(const std::string& base, const SavedStates& states) {
   for (const auto& [key, mark] : states.manifest().run.settings)
     if (key == "model.path" && mark == file_mark(base)) return;
   throw InputError(text(states.folder(), ": its adapters began with other weights than those of ", base,
-                        ", and are written as their difference from these: name the base model by --base"));
+                        " now: name the base model by --base"));
 }
 
 /// Rethrows errors in the checkpoint as InputError.
@@ -141,6 +141,11 @@ void CheckpointExport::check_adapter() const {
   const Config seen = this->seen();
   require_recorded(source_files_of(seen), {base_, tokenizer_});
   if (is_pissa() && seen.model.path) require_same_base(*seen.model.path, *states_);
+}
+
+void CheckpointExport::check_base() const {
+  const Config seen = this->seen();
+  if (base_.empty() && seen.model.path) require_same_base(*seen.model.path, *states_);
 }
 
 void CheckpointExport::write_adapter(const std::string& folder) const {

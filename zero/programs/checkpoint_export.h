@@ -39,6 +39,9 @@ class CheckpointExport {
   /// For an adapter: makes the same check for all files that write_adapter() reads, including the base model's weights
   /// if they are read.
   void check_adapter() const;
+  /// For an adapter: throws InputError unless the base model's weights are those on which the run began. A base that
+  /// the user named is exempt.
+  void check_base() const;
   /// Writes the adapter as the run would have written it. Call check_adapter() first.
   void write_adapter(const std::string& folder) const;
 

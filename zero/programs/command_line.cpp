@@ -73,7 +73,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.description(broken(app.get_description(), line_columns));
   for (CLI::Option* option : app.get_options())
     option->description(broken(option->get_description(), line_columns - name_columns));
-  app.footer("--completion bash, zsh or fish prints a script that completes the options in that shell.");
+  app.footer("--completion bash, zsh or fish prints a script that completes options there.");
   if (const auto shell = asked_completion(argc, argv)) {
     if (speaks) std::cout << completion_of(app, *shell, keys.names);
     require_written_output();

@@ -1,6 +1,7 @@
 #include "zero/programs/data_fit.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/error.h"
 
@@ -14,7 +15,9 @@ std::int64_t rows_of_shorter(Config& config, const ModelConfig& model, const std
   const std::int64_t wanted = config.training.seq_len;
   try {
     return count_rows(config, model, tokenizer);
-  } catch (const InputError&) {
+  } catch (const InputError& error) {
+    // Other refusals have other remedies.
+    if (std::string(error.what()).find("too few for one row") == std::string::npos) throw;
     for (std::int64_t length = wanted / 2; length >= least_seq_len; length /= 2) {
       config.training.seq_len = length;
       try {
@@ -29,7 +32,14 @@ std::int64_t rows_of_shorter(Config& config, const ModelConfig& model, const std
 
 /// So many rows that an epoch has some steps.
 std::int64_t fitted_batch(std::int64_t wanted, std::int64_t rows, std::int64_t unit) {
-  return std::min(wanted, std::max(unit, rows / steps_of_epoch / unit * unit));
+  const std::int64_t whole = (wanted + unit - 1) / unit * unit;
+  return std::min(whole, std::max(unit, rows / steps_of_epoch / unit * unit));
+}
+
+/// KTO exchanges the answers of a batch, which takes two.
+std::int64_t least_unit(const Config& config, std::int64_t unit) {
+  const bool exchanges = config.preference && config.preference->method == "kto" && config.preference->divergence;
+  return exchanges && unit == 1 ? 2 : unit;
 }
 
 }  // namespace
@@ -40,7 +50,7 @@ std::optional<RunLength> fit_to_data(Config& config, const ModelConfig& model,
   const std::int64_t rows =
       options.fits_seq_len ? rows_of_shorter(config, model, tokenizer) : count_rows(config, model, tokenizer);
   std::int64_t& batch = *config.training.global_batch_size;
-  if (options.fits_batch) batch = fitted_batch(batch, rows, options.unit);
+  if (options.fits_batch) batch = fitted_batch(batch, rows, least_unit(config, options.unit));
   return RunLength::of(config, rows);
 }
 

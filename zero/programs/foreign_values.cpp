@@ -246,7 +246,7 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
     else if (value == "auto" && path != "bf16" && !(known != table.end() && known->second.absent))
       why = "\"auto\": a Trainer fills it in there, and zero_config here; --set gives another";
     else if (known != table.end())
-      why = named(config, path, [&] { return converted(known->second, value, path, config); });
+      why = named(config, path, [&, &value = value] { return converted(known->second, value, path, config); });
     else if (value.is_object()) {
       walk(value, path, table, config, why_unknown);
       continue;

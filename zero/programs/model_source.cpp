@@ -178,6 +178,7 @@ ModelSource open_adapter_checkpoint(const ModelPlace& place) {
                           ": is a checkpoint of an adapter, and the model that it was trained on is not at ", base,
                           " now: name it by --base"));
   checkpoint.check_adapter();
+  checkpoint.check_base();
   const auto folder = std::make_shared<ScratchFolder>("adapter");
   const std::string adapter = joined(folder->path(), "adapter");
   checkpoint.write_adapter(adapter);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "models/formats/base_model.h"
 #include "zero/config/model_paths.h"
+#include "zero/programs/checkpoint_export.h"
 
 namespace zero {
 namespace {
@@ -24,7 +25,8 @@ std::optional<ModelPlace> start_of_run(const Config& run, const ModelPlace& reso
   const bool holds_base = !is_checkpoint(resolved.model);
   if (run.lora && holds_base) return resolve({.model = resolved.model, .adapter = run.lora->adapter});
   if (!run.model.path) return std::nullopt;
-  const std::string base = resolved.base.empty() ? *run.model.path : resolved.base;
+  // Paths of a configuration are relative to where its run was started, which the checkpoint knows.
+  const std::string base = run.lora ? CheckpointExport(resolved.model, resolved.base).base() : *run.model.path;
   if (is_model(base) || is_gguf_model(base))
     return resolve({.model = base, .adapter = run.lora ? run.lora->adapter : ""});
   log_warning(

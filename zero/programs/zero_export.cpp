@@ -214,11 +214,13 @@ int run(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   const ModelPlace place = resolve(place_of(arguments));
   require_base_of_checkpoint(place);
+  // A run stands for its model, stopped or finished. Its checkpoint of adapters stands for the adapter.
+  const bool names_run = is_file(arguments.model + "/config.toml");
   arguments.model = place.model;
   arguments.adapter = place.adapter;
   arguments.gguf_adapter = resolve({arguments.model, arguments.gguf_adapter}).adapter;
   check_out(arguments);
-  if (is_checkpoint(arguments.model) && holds_adapter(arguments.model)) {
+  if (!names_run && is_checkpoint(arguments.model) && holds_adapter(arguments.model)) {
     write_adapter(arguments);
     log_info(arguments.out, ": the adapter of ", arguments.model);
     return 0;

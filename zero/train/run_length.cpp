@@ -27,7 +27,7 @@ RunLength RunLength::of(const Config& config, std::int64_t rows) {
 
 std::string RunLength::describe(const Config& config) const {
   char passes[32];
-  std::snprintf(passes, sizeof passes, "%.2g", epochs);
+  std::snprintf(passes, sizeof passes, epochs < 10 ? "%.2g" : "%.0f", epochs);
   const std::int64_t batch = *config.training.global_batch_size;
   return text(counted(rows, "row"), " of ", config.preference ? "at most " : "", config.row_tokens(),
               " tokens: ", counted(steps, "step"), " of ", counted(batch, "row"), ", ", passes,

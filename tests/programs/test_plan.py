@@ -281,9 +281,9 @@ def check_translations(place):
         text = file.read()
     assert "warmup_steps = 2" in text and "warmup_ratio" not in text and "scripts/train 'my warm.toml'" in text, text
     with open(place.path("long.yml"), "w") as file:
-        file.write("base_model: m\nmax_steps: 1000\n")
+        file.write("base_model: m\nmax_steps: 1000\nwarmup_steps: 100\n")
     said = place.run("zero_config", "--from", "long.yml", "--model", "llama-tiny", *words, "--steps", "20", "--global-batch", "4", "--out", "long.toml").stdout
-    assert "lr_scheduler.warmup_steps: is longer than --steps 20; a thirtieth of the steps counts" in said, said
+    assert "is longer than the run's 20 steps; a thirtieth of them counts" in said, said
     said = place.run("zero_config", "--from", "ds.json", "--model", "llama-tiny", *words, "--steps", "2", "--seq-len", "32", "--global-batch", "4", "--out", "own.toml").stdout
     assert "train_batch_size: the command line gives another" in said, said
     with open(place.path("own.toml")) as file:
@@ -327,6 +327,14 @@ def check_shares_of_a_run(place):
         assert line in said.splitlines(), (line, said)
     lines = place.train("epochs.yml.toml", 2)
     assert len(lines) == 13 and [line["step"] for line in lines if "validation_loss" in line] == [4, 8, 12, 13], lines
+    # Shares are of the run's length, also where the command line gives it.
+    for flags in (["--steps", "5"], ["--set", "training.steps=5"]):
+        said = translated("share" + flags[-1][-1] + flags[0].strip("-") + ".yml", base + "max_steps: 1000\nsave_steps: 0.4\nwarmup_steps: 900\n", *flags).stdout
+        assert "save_steps: checkpoint.interval=2, of 5 steps" in said and "warmup_steps: is longer than the run's 5 steps" in said, said
+    said = translated("twice.yml", base + "num_epochs: 1\nsaves_per_epoch: 3\n", "--set", "training.epochs=2").stdout
+    assert "saves_per_epoch: checkpoint.interval=3, of 16 steps" in said, said
+    said = translated("self.yml", base + "num_epochs: 1\ndeepspeed: self.yml\n").stdout
+    assert "deepspeed: self.yml: is no configuration of DeepSpeed (JSON)" in said, said
     # Without num_epochs, max_steps and the data give the epochs.
     said = translated("steps.yml", base + "max_steps: 13\nval_set_size: 0.2\nevals_per_epoch: 2\n").stdout
     assert "evals_per_epoch: training.validation_interval=4, of 13 steps" in said, said

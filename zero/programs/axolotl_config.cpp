@@ -118,7 +118,7 @@ Converter per_epoch(const std::string& key) {
     const double times = number_of(value).get<double>();
     if (times <= 0) return "no number of times: " + words_of(value);
     if (config.epochs > 0) return set_share(config, key, 1 / (times * config.epochs));
-    config.shares.push_back({.key = key, .times = times, .name = ""});
+    add_share(config, {.key = key, .times = times, .name = ""});
     return "";
   };
 }
@@ -390,6 +390,10 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   config.packs = false;
   config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
   config.epochs = number_at(tree, "num_epochs", source);
+  if (std::ranges::any_of(given, [](const std::string& setting) {
+        return setting.starts_with("training.steps=") || setting.starts_with("training.epochs=");
+      }))
+    config.steps = 0, config.epochs = 0;  // shares are of the command line's length
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
     return why_absent(path, axolotl_table(), axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
@@ -397,7 +401,8 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   join_lora_targets(tree, config);
   config.rows_of_rank = std::int64_t(std::clamp(number_at(tree, "micro_batch_size", source), 0.0, 1e9)) *
                         std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps", source), 1.0, 1e9));
-  if (is_set(config, "training.steps")) drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
+  if (number_at(tree, "max_steps", source) > 0)
+    drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
   drop_other_preferences(config);
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one
   drop_without_validation(config);

@@ -45,6 +45,16 @@ bool has_longer_warmup(const ForeignConfig& foreign, std::int64_t steps) {
          });
 }
 
+/// The run's steps by the command line, or by the file; 0 if they follow from epochs.
+std::int64_t named_steps(const ForeignConfig& foreign, const NewRun& run) {
+  if (run.steps > 0) return run.steps;
+  const std::string key = "training.steps=";
+  for (const std::vector<std::string>* settings : {&run.overrides, &foreign.overrides})
+    for (const std::string& setting : *settings)
+      if (setting.starts_with(key)) return std::atoll(setting.c_str() + key.size());
+  return 0;
+}
+
 void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   const auto drop = [&](bool given, std::initializer_list<const char*> keys, const std::string& why) {
     if (!given) return;
@@ -54,8 +64,9 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   for (const std::string& setting : run.overrides) foreign::drop(foreign, key_of(setting) + "=", "", given);
   drop(run.steps > 0, {"training.steps=", "training.epochs="}, given);
   drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"}, given);  // steps and a ratio contradict each other
-  drop(has_longer_warmup(foreign, run.steps), {"lr_scheduler.warmup_steps="},
-       text("is longer than --steps ", run.steps, "; a thirtieth of the steps counts"));
+  const std::int64_t steps = named_steps(foreign, run);
+  drop(has_longer_warmup(foreign, steps), {"lr_scheduler.warmup_steps="},
+       text("is longer than the run's ", steps, " steps; a thirtieth of them counts"));
   drop(run.seq_len > 0, {"training.seq_len="}, given);
   drop(run.global_batch > 0, {"training.global_batch_size="}, given);
   drop(run.method == "full", {"lora."}, "--method full has no adapter");
@@ -119,7 +130,10 @@ void take_settings(ForeignConfig& foreign, NewRun& run, const MachineRequest& ma
   print_dropped(foreign, out);
   take_batch(foreign, run, machine, out);
   std::vector<std::string> settings = foreign.overrides;
-  for (const ForeignShare& share : foreign.shares) settings.push_back(share.key + "=1");  // until the data are counted
+  for (const ForeignShare& share : foreign.shares) {
+    settings.push_back(share.key + "=1");  // until the data are counted
+    run.places[settings.back()] = foreign.source + ": " + share.name;
+  }
   run.overrides.insert(run.overrides.begin(), settings.begin(), settings.end());
 }
 

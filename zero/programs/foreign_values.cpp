@@ -89,7 +89,14 @@ Json number_of(const Json& value) {
   return read;
 }
 
+void add_share(ForeignConfig& config, const ForeignShare& share) {
+  std::erase_if(config.overrides, [&](const std::string& setting) { return setting.starts_with(share.key + "="); });
+  std::erase_if(config.shares, [&](const ForeignShare& other) { return other.key == share.key; });
+  config.shares.push_back(share);
+}
+
 void set(ForeignConfig& config, const std::string& key, const std::string& toml) {
+  std::erase_if(config.shares, [&](const ForeignShare& share) { return share.key == key; });
   config.overrides.push_back(key + "=" + toml);
 }
 
@@ -116,7 +123,7 @@ void drop(ForeignConfig& config, const std::string& prefix, const std::string& n
 
 std::string set_share(ForeignConfig& config, const std::string& key, double share) {
   if (config.steps == 0) {
-    config.shares.push_back({.key = key, .share = share, .name = ""});
+    add_share(config, {.key = key, .share = share, .name = ""});
     return "";
   }
   set(config, key, text(steps_of_share(share, config.steps)));
@@ -220,6 +227,11 @@ Converter shared_rows(const std::string& key, const std::string& why) {
 
 std::string why_absent(const std::string& path, const KeyTable& table, const PrefixReasons& prefixes,
                        const std::vector<std::string>& tools) {
+  std::vector<std::string> keys;
+  for (const auto& [key, rule] : table) keys.push_back(key);
+  const std::string near = nearest_key(path, keys);
+  if (!near.empty() && edit_distance(path, near) <= 2)  // before a prefix, which misspelt keys have, too
+    return "nothing here corresponds to it; the nearest key of " + tools.front() + " is " + near;
   for (const auto& [prefix, reason] : prefixes)
     if (path.starts_with(prefix)) return reason;
   const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
@@ -227,12 +239,7 @@ std::string why_absent(const std::string& path, const KeyTable& table, const Pre
   // The same word may mean something else to another tool: block_size is LitGPT's length of a row.
   const bool is_theirs =
       std::any_of(tools.begin(), tools.end(), [&](const std::string& tool) { return hint.find(tool) != hint.npos; });
-  if (is_theirs) return hint;
-  std::vector<std::string> keys;
-  for (const auto& [key, rule] : table) keys.push_back(key);
-  const std::string near = nearest_key(path, keys);
-  const bool is_near = !near.empty() && edit_distance(path, near) <= 2;
-  return "nothing here corresponds to it" + (is_near ? "; the nearest key of " + tools.front() + " is " + near : "");
+  return is_theirs ? hint : "nothing here corresponds to it";
 }
 
 void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,

@@ -36,6 +36,8 @@ std::string words_of(const Json& value);
 /// A number, or a word that is one ("16", "1_000"), as JSON. Throws InputError for anything else.
 Json number_of(const Json& value);
 
+/// Adds a share of the run's steps. As with set(), the last value of a key counts.
+void add_share(ForeignConfig& config, const ForeignShare& share);
 void set(ForeignConfig& config, const std::string& key, const std::string& toml);
 bool is_set(const ForeignConfig& config, const std::string& key);
 /// Drops the settings of keys that begin with `prefix`. `name`: the file's key; empty: the key of the setting.

@@ -133,7 +133,9 @@ int configure(Arguments& arguments) {
   NewRun& run = arguments.run;
   ForeignConfig foreign;
   if (!arguments.from.empty()) {
-    foreign = read_foreign_config(arguments.from, run.overrides);
+    std::vector<std::string> given = run.overrides;
+    if (run.steps > 0) given.push_back(text("training.steps=", run.steps));
+    foreign = read_foreign_config(arguments.from, given);
     take_answers(foreign, run, std::cout);
   }
   ask_user(arguments);

@@ -378,7 +378,8 @@ TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
   const auto on_disk = [&](const std::string& folder, const std::string& output = "out") {
     return said("offload.nvme_dir=" + folder, {"offload.optimizer=nvme", "job.output_dir=" + output});
   };
-  EXPECT_THAT(on_disk("/tpm/states"), HasSubstr("--set offload.nvme_dir=/tpm/states: /tpm does not exist: only the last"));
+  EXPECT_THAT(on_disk("/tpm/states"),
+              HasSubstr("--set offload.nvme_dir=/tpm/states: /tpm does not exist: only the last"));
   EXPECT_THAT(on_disk("nothere/states/"), HasSubstr("does not exist"));
   for (const auto& [folder, output] : {std::pair("states", "out"), std::pair("/tmp/zero-states/", "out"),
                                        std::pair("a/b/run-offload", "a/b/run"), std::pair("a/b/run/states", "a/b/run")})

@@ -1,5 +1,7 @@
 #include "base/files/lookup.h"
 
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,6 +90,11 @@ std::vector<std::string> names_in(const std::string& folder, FileCalls& calls) {
 std::vector<std::string> names_in(const std::string& folder) {
   FileCalls calls;
   return names_in(folder, calls);
+}
+
+bool belongs_to_kernel(const std::string& path) {
+  struct statfs system {};
+  return statfs(path.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC);
 }
 
 bool may_access(const std::string& path, int mode) {

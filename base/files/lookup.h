@@ -54,6 +54,9 @@ inline bool is_folder(const std::string& path) { return facts_of(path).kind == F
 /// returns false and sets errno. Throws UnreadableError if the lookup fails.
 bool may_access(const std::string& path, int mode);
 
+/// True if the kernel makes up the file system at a path (/proc, /sys), which takes no files of users.
+bool belongs_to_kernel(const std::string& path);
+
 /// The names in a folder, sorted. Empty if the folder does not exist.
 std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);

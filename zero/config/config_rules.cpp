@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
@@ -296,7 +297,7 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why) {
   if (config.lr_scheduler.warmup_steps <= steps) return;
   refuse(config, "lr_scheduler.warmup_steps",
-         text("must not exceed the run's ", steps, steps == 1 ? " step (" : " steps (", why,
+         text("must not exceed the run's ", counted(steps, "step"), " (", why,
               "): the learning rate would never reach lr. Train longer, or "
               "warm up less; for a short trial --set lr_scheduler.warmup_steps=0"));
 }

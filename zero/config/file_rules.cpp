@@ -1,7 +1,5 @@
 // Rules about the files and folders that a configuration names.
 #include <linux/limits.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,9 +92,7 @@ void need_place_for(const Config& config, const std::string& key, const std::str
   while (!is_there(part) && part.has_relative_path()) part = part.parent_path();
   if (!is_folder(part)) refuse(config, key, part.filename().string(), "is not a directory");
   if (!may_access(part, W_OK | X_OK)) refuse(config, key, part.string(), "is a directory that you may not write to");
-  struct statfs system {};
-  if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
-    refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
+  if (belongs_to_kernel(part)) refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
 }
 
 // The run makes this folder, but not those above it: a mistyped disk would put the states on another one.

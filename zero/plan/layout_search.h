@@ -11,6 +11,7 @@
 #include "zero/config/config_keys.h"
 #include "zero/config/run_model.h"
 #include "zero/estimate/memory_estimate.h"
+#include "zero/plan/layout_choices.h"
 #include "zero/plan/plan_machine.h"
 #include "zero/plan/step_time.h"
 
@@ -19,12 +20,6 @@ namespace zero {
 /// Values of the keys that the search may change.
 using LayoutSettings = std::vector<std::pair<const ConfigKey*, Value>>;
 
-/// A key and the values that the search tries.
-struct LayoutChoice {
-  const ConfigKey* key;
-  std::vector<Value> values;
-};
-
 struct PlannedLayout {
   LayoutSettings settings;  // all searched keys
   Config config;
@@ -32,6 +27,10 @@ struct PlannedLayout {
   StepTime time;
   MemoryEstimate memory;
 
+  /// Bytes of a rank where memory is short: on the GPU, or in the host's memory.
+  std::int64_t rank_bytes(const PlanMachine& machine) const {
+    return machine.gpu ? memory.plan.peak() : memory.rank_peak;
+  }
   double tokens() const { return double(batch.global_batch_size * config.training.seq_len); }
   double tokens_per_second() const { return tokens() / time.seconds(); }
   /// "stage 3, shard degree 8, tensor 2, ..."; parts with their default are omitted.

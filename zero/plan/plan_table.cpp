@@ -17,11 +17,6 @@ namespace {
 
 std::string in_bytes(double bytes) { return bytes < 1 ? "-" : bytes_text(std::int64_t(bytes)); }
 
-/// Bytes of a rank where memory is short: on the GPU, or in the host's memory.
-std::int64_t rank_memory(const PlannedLayout& layout, const PlanMachine& machine) {
-  return machine.gpu ? layout.memory.plan.peak() : layout.memory.rank_peak;
-}
-
 std::vector<std::pair<const char*, double>> parts_of(const StepTime& time) {
   return {{"products", time.compute.products},     {"attention", time.compute.attention},
           {"other kernels", time.compute.other},   {"gathers of weights", time.gathers},
@@ -43,7 +38,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
 std::vector<std::string> row_of(const PlannedLayout& layout, const PlanMachine& machine, bool is_given) {
   return {layout.describe() + (is_given ? " (as given)" : ""),
           text(layout.batch.local_batch_size, " x ", layout.batch.accumulation),
-          bytes_text(rank_memory(layout, machine)),
+          bytes_text(layout.rank_bytes(machine)),
           three_digits(layout.time.seconds()),
           three_digits(layout.tokens_per_second()),
           in_bytes(layout.time.bytes_in_node),
@@ -60,7 +55,7 @@ nlohmann::ordered_json json_of(const PlannedLayout& layout, const PlanMachine& m
   one["tokens_per_second"] = layout.tokens_per_second();
   one["bound_by"] = layout.time.bound();
   for (const auto& [name, seconds] : parts_of(layout.time)) one["parts"][name] = seconds;
-  one["rank_bytes"] = rank_memory(layout, machine);
+  one["rank_bytes"] = layout.rank_bytes(machine);
   one["tracked_bytes"] = layout.memory.plan.training_peak();
   one["fits"] = layout.memory.fits;
   one["sent_in_node_bytes"] = layout.time.bytes_in_node;
@@ -145,7 +140,7 @@ void write_plan(const std::string& path, const PlannedLayout& layout, const Plan
   std::string words =
       text("# Planned for ", machine.describe(), ".\n# ", layout.describe(), ": ", three_digits(layout.time.seconds()),
            " s a step predicted, ", three_digits(layout.tokens_per_second()), " tokens/s, bound by ",
-           layout.time.bound(), ";\n# ", bytes_text(rank_memory(layout, machine)),
+           layout.time.bound(), ";\n# ", bytes_text(layout.rank_bytes(machine)),
            " for the fullest rank.\n# Start: ", command, "\n", resolved_toml(config));
   NewFile file(path);
   file.append(words.data(), std::int64_t(words.size()));

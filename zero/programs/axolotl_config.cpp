@@ -173,8 +173,7 @@ std::string deepspeed_into(const Json& value, ForeignConfig& config) {
       return "its stage and offload are taken, as --from " + file + " translates them";
     }
   std::smatch found;
-  if (!value.is_string() || !std::regex_search(name, found, stage))
-    return "a file of its own: the planner chooses the stage here";
+  if (!std::regex_search(name, found, stage)) return "a file of its own: the planner chooses the stage here";
   set(config, "zero.stage", found[1].str());
   return "is no file here, so the stage is taken from its name";
 }
@@ -388,12 +387,10 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
   config.source = source;
   config.given = given;
   config.packs = false;
-  config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
-  config.epochs = number_at(tree, "num_epochs", source);
-  if (std::ranges::any_of(given, [](const std::string& setting) {
-        return setting.starts_with("training.steps=") || setting.starts_with("training.epochs=");
-      }))
-    config.steps = 0, config.epochs = 0;  // shares are of the command line's length
+  if (!is_set(config, "training.steps") && !is_set(config, "training.epochs")) {  // else shares are of that length
+    config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
+    config.epochs = number_at(tree, "num_epochs", source);
+  }
   walk(tree, "", axolotl_table(), config, [](const std::string& path) {
     return why_absent(path, axolotl_table(), axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });

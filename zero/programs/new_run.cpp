@@ -125,9 +125,7 @@ void check_data(const std::string& data) {
 }
 
 bool needs_tokenizer(const NewRun& run) {
-  const std::vector<std::string> files = files_of(run.data);
-  const bool has_texts = std::ranges::any_of(files, [](const std::string& file) { return data_kind(file) != "bin"; });
-  return is_preset(run.model) && has_texts && run.tokenizer.empty() && !run.sets("data.tokenizer=");
+  return lacks_tokenizer(run.model, files_of(run.data), run.tokenizer, run.overrides);
 }
 
 void check_tokenizer(const std::string& path) {

@@ -31,10 +31,7 @@ std::string config_text(const PlanInput& input, const std::string& data) {
 
 /// The new configuration would refuse such data by the names of its own keys.
 void require_tokenizer(const PlanInput& input) {
-  const bool has_key = std::ranges::any_of(
-      input.overrides, [](const std::string& setting) { return setting.starts_with("data.tokenizer="); });
-  if (is_preset(input.model) && !input.data.empty() && data_kind(input.data) != "bin" && input.tokenizer.empty() &&
-      !has_key)
+  if (!input.data.empty() && lacks_tokenizer(input.model, {input.data}, input.tokenizer, input.overrides))
     throw InputError("--data " + input.data +
                      ": is text, and a preset has no tokenizer: give --tokenizer, a tokenizer.json, a tokenizer.model "
                      "or a folder with one");
@@ -65,6 +62,14 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
 bool is_preset(const std::string& name) {
   const std::vector<std::string>& names = preset_names();
   return std::find(names.begin(), names.end(), name) != names.end() || (name.ends_with(".json") && is_file(name));
+}
+
+bool lacks_tokenizer(const std::string& model, const std::vector<std::string>& data, const std::string& tokenizer,
+                     const std::vector<std::string>& overrides) {
+  const bool has_texts = std::ranges::any_of(data, [](const std::string& file) { return data_kind(file) != "bin"; });
+  const bool has_key =
+      std::ranges::any_of(overrides, [](const std::string& setting) { return setting.starts_with("data.tokenizer="); });
+  return is_preset(model) && has_texts && tokenizer.empty() && !has_key;
 }
 
 void check_context(const std::string& option, std::int64_t seq_len, const ModelConfig& model) {

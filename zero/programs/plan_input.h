@@ -21,6 +21,10 @@ struct PlanInput {
 
 bool is_preset(const std::string& name);
 
+/// True if the files of `data` hold texts, and neither the model nor `tokenizer` nor an override has a tokenizer.
+bool lacks_tokenizer(const std::string& model, const std::vector<std::string>& data, const std::string& tokenizer,
+                     const std::vector<std::string>& overrides);
+
 /// Throws InputError that names the option, if the model's context is shorter than `seq_len`.
 void check_context(const std::string& option, std::int64_t seq_len, const ModelConfig& model);
 

@@ -1,7 +1,5 @@
 #include "zero/programs/written_output.h"
 
-#include <linux/magic.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,9 +22,7 @@ void require_folder_for(const std::string& option, const std::string& file) {
   if (!folder.empty() && !is_folder(folder))
     throw InputError(option + " " + file + ": the folder " + folder + " is not there: make it, or name another file");
   const std::string place = folder.empty() ? "." : folder;
-  struct statfs system {};
-  const bool is_kernels =
-      statfs(place.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC);
+  const bool is_kernels = belongs_to_kernel(place);
   if (is_kernels || !may_access(place, W_OK | X_OK))
     throw InputError(option + " " + file + ": no file can be made in " + place +
                      (is_kernels ? ", which belongs to the kernel" : ", where you may not write") +

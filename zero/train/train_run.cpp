@@ -123,12 +123,10 @@ void print_length(const RunPlan& plan) {
       std::ranges::all_of(plan.config.data.train, [](const auto& file) { return data_kind(file) == "bin"; });
   if ((!plan.tokenizer && !are_ids) || !are_countable(plan.config.data.train)) return;
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
-  Config config = plan.config;
-  config.training.global_batch_size = plan.batch.global_batch_size;
-  const RunLength length = RunLength::of(config, count_rows(config, plan.model, plan.tokenizer));
-  const std::string words = length.describe(config);
+  const RunLength length = RunLength::of(plan.config, count_rows(plan.config, plan.model, plan.tokenizer));
+  const std::string words = length.describe(plan.config);
   std::cout << "data: " << words << '\n';
-  validate_for_steps(config, length.steps, words);
+  validate_for_steps(plan.config, length.steps, words);
 }
 
 /// Returns the options of the run's engine. `device_ranks` null: the ranks compute where they communicate. Collective.

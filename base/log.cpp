@@ -6,6 +6,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <iostream>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -96,7 +97,8 @@ void log_line(LogLevel level, const std::string& text) {
   auto log = level < LogLevel::warning ? spdlog::get(on_output) : nullptr;
   if (!log) log = logger();
   if (!log->should_log(level_of(level))) return;
-  log->log(level_of(level), "{}", text);  // the text is no format string
+  if (log->name() != on_output) std::cout.flush();  // lines that were printed first are read first
+  log->log(level_of(level), "{}", text);            // the text is no format string
 }
 
 }  // namespace zero

@@ -6,8 +6,10 @@ usage: test_adapters.py BIN TESTS_DATA [-k NAME]        exits 1 when something i
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
+import time
 
 from checks import arguments, environment, run_checks
 
@@ -42,7 +44,7 @@ class Place:
     """A folder with the model and the adapter of a golden case, which may be changed, and a configuration that trains from them."""
 
     def __init__(self, folder, bin, data):
-        self.folder, self.bin = folder, bin
+        self.folder, self.bin, self.data = folder, bin, data
         for name in ("model", "adapter"):
             shutil.copytree(os.path.join(data, "tiny-lora", name), self.path(name), copy_function=shutil.copyfile)
         shutil.copy(os.path.join(data, "tiny-lora/tokens.bin"), self.path("tokens.bin"))
@@ -170,6 +172,32 @@ def check_run_that_was_stopped(place):
     place.refused("zero_generate", "out", "--ids", "ids.bin", "--logits", "l.safetensors", piece="name it by --base")
     assert place.logits("out", "--base", "moved") == whole
     assert not [name for name in os.listdir(os.environ.get("TMPDIR", "/tmp")) if name.startswith("zero-adapter-")]
+
+
+def check_killed_while_it_generates(place):
+    """The folder of the checkpoint's adapter goes with the process, however it ends."""
+    with open(place.path("few.bin"), "wb") as file:
+        file.write(bytes(i % 97 if i % 2 == 0 else 0 for i in range(400)))
+    place.train("--set", f"model.path={os.path.join(place.data, 'preferences', 'model')}", "--set", 'data.train=["few.bin"]', "--set", "lora.r=4", adapter="")
+    shutil.rmtree(place.path("out/adapter"))
+    os.mkdir(place.path("tmp"))
+    for end in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGPIPE):  # while it waits for a question
+        process = subprocess.Popen([os.path.join(place.bin, "zero_generate"), "out", "--chat"], cwd=place.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, env=environment(TMPDIR=place.path("tmp")))
+        wait_until(lambda: any(name.startswith("zero-adapter-") for name in os.listdir(place.path("tmp"))), process)
+        process.send_signal(end)
+        process.wait(timeout=60)
+        wait_until(lambda: not any(name.startswith("zero-adapter-") for name in os.listdir(place.path("tmp"))))
+        process.stdin.close()
+
+
+def wait_until(happens, process=None):
+    for _ in range(600):
+        if happens():
+            return
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    assert False, "waited for half a minute"
 
 
 def check_unused_tensors(place):

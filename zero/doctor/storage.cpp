@@ -14,6 +14,7 @@
 #include "base/byte_count.h"
 #include "base/error.h"
 #include "base/files/free_space.h"
+#include "base/files/scratch_folder.h"
 #include "base/log.h"
 #include "comm/shared_segment.h"
 #include "offload/disk/block_io.h"
@@ -27,21 +28,6 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t(8) << 20;
 constexpr int in_flight = 4;
-
-/// A new folder, which is removed at the end.
-class TrialFolder {
- public:
-  explicit TrialFolder(const std::string& folder) : path_(folder + "/zero_doctor-XXXXXX") {
-    if (!::mkdtemp(path_.data())) throw Error(text("a folder there cannot be made: ", std::strerror(errno)));
-  }
-  ~TrialFolder() { ::rmdir(path_.c_str()); }
-  TrialFolder(const TrialFolder&) = delete;
-  TrialFolder& operator=(const TrialFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Moves the whole file, several blocks at a time. Returns bytes per second.
 double speed_of(bool write, DiskQueue& queue, const DiskFile& file, const HostArena& arena) {
@@ -71,7 +57,7 @@ Finding measured_disk(const std::string& folder, std::int64_t bytes, std::int64_
   std::string reason;
   std::unique_ptr<BlockIo> io = make_uring_io(arena, 2 * in_flight, &reason);
   DiskQueue queue(io ? std::move(io) : make_thread_io(2));
-  const TrialFolder trial(folder);
+  const ScratchFolder trial("doctor", {.place = folder, .remedy = "name a folder where you may write"});
   const DiskDirectory directory(trial.path(), 0);
   const DiskFile file(directory, "trial", bytes);
   const double written = speed_of(true, queue, file, arena), read = speed_of(false, queue, file, arena);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/scratch_folder.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/process/child_process.h"
@@ -83,33 +83,22 @@ void probe_collectives(Communicator& ranks, const std::string& path) {
 std::string run_probe(const std::string& program, int ranks, Timings& timings) {
   if (ranks < 2) return "one rank";
   if (timings.find(name_of(0, small_bytes)) > 0) return "";
-  std::error_code error;
-  const std::filesystem::path place = std::filesystem::temp_directory_path(error);
-  if (error) return "there is no folder for temporary files: " + error.message();
-  std::string folder = (place / "zero-plan-XXXXXX").string();
-  if (!mkdtemp(folder.data())) return folder + " cannot be made";
   std::vector<std::string> words{"mpirun", "--bind-to", "none", "--oversubscribe", "-np", std::to_string(ranks)};
   if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
-  words.insert(words.end(), {program, "--probe", folder + "/seconds"});
-  const auto remove = [&] {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  };
-  std::string why;
   try {
-    const int code = run_program_to_end(words, {"OMP_NUM_THREADS=1"}, folder + "/log");
-    if (code != 0) why = text("mpirun ended with exit code ", code);
-    const nlohmann::json found = code == 0 ? read_json_object(folder + "/seconds") : nlohmann::json::object();
-    for (const auto& [name, seconds] : found.items()) timings.put(name, seconds.get<double>());
-    if (code == 0 && found.empty()) why = "mpirun's ranks wrote no numbers";
+    const ScratchFolder folder("plan");
+    const std::string seconds = folder.path() + "/seconds";
+    words.insert(words.end(), {program, "--probe", seconds});
+    const int code = run_program_to_end(words, {"OMP_NUM_THREADS=1"}, folder.path() + "/log");
+    if (code != 0) return text("mpirun ended with exit code ", code);
+    const nlohmann::json found = read_json_object(seconds);
+    for (const auto& [name, value] : found.items()) timings.put(name, value.get<double>());
+    return found.empty() ? "mpirun's ranks wrote no numbers" : "";
   } catch (const StoppedError&) {
-    remove();
     throw;
   } catch (const Error& failed) {
-    why = failed.what();
+    return failed.what();
   }
-  remove();
-  return why;
 }
 
 NodeLinks links_of_node(int ranks, const Timings& timings, double memory_rate, const std::string& why_not) {

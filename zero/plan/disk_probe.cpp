@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <memory>
-#include <system_error>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/scratch_folder.h"
 #include "offload/disk/disk_tier.h"
 
 namespace zero {
@@ -45,8 +45,12 @@ class SharedVisit {
 
 DiskRates measure_disk(const std::string& folder, int ranks) {
   const std::int64_t elements = std::min(most_elements, node_elements / ranks);
-  std::string own = folder + "/zero-plan-XXXXXX";
-  if (!mkdtemp(own.data())) return {};
+  std::optional<ScratchFolder> own;
+  try {
+    own.emplace("plan", ScratchOptions{.place = folder});
+  } catch (const Error&) {
+    return {};
+  }
   std::atomic<double> first = 0, write = 0, update = 0, read = 0;
   std::atomic<bool> failed = false;
   SharedVisit visit(ranks);
@@ -63,7 +67,7 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
     };
     guarded([&] {
       DiskTierOptions options;
-      options.directory = own;
+      options.directory = own->path();
       options.rank = rank;
       tier = DiskTier::create(options);
       store = tier->make_store("probe", elements, probe_states);
@@ -78,8 +82,6 @@ DiskRates measure_disk(const std::string& folder, int ranks) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(measure, rank);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(own, ignored);
   if (failed) return {};
   const double bytes = double(state_bytes(probe_states, elements));
   return {bytes / read, bytes / write, bytes / update};

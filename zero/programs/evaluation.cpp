@@ -2,15 +2,14 @@
 
 #include <ATen/ATen.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/scratch_folder.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/mesh/mesh.h"
@@ -31,34 +30,22 @@ namespace {
 
 constexpr std::int64_t usual_seq_len = 1024;
 
-/// The folder for token caches: the user's, or a temporary one of rank 0 that is removed at the end.
+/// The folder for token caches: the user's, or a temporary one of rank 0.
 class CacheFolder {
  public:
-  CacheFolder(Job& job, const std::string& named) : mine_(named.empty() && job.rank() == 0), path_(named) {
+  CacheFolder(Job& job, const std::string& named) : path_(named) {
     if (!named.empty()) return;
     all_or_none(job.control(), [&] {
-      if (job.rank() == 0) path_ = make();
+      if (job.rank() == 0)
+        path_ = own_.emplace("evaluate", ScratchOptions{.remedy = "name a folder by --cache"}).path();
     });
     path_ = broadcast_text(job.control(), path_, 0);
   }
-  ~CacheFolder() {
-    std::error_code none;
-    if (mine_) std::filesystem::remove_all(path_, none);
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
-  static std::string make() {
-    std::string name = (std::filesystem::temp_directory_path() / "zero-evaluate-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      throw InputError(text(name, ": cannot be made: ", std::strerror(errno), "; name a folder by --cache"));
-    return name;
-  }
-
-  bool mine_;
+  std::optional<ScratchFolder> own_;
   std::string path_;
 };
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/files/scratch_folder.h"
 #include "base/log.h"
 
 namespace zero {
@@ -97,7 +98,7 @@ class Proof {
         global_(global_batch_of(config)),
         precision_(config.training.precision),
         tokens_(global_ * config.row_tokens()),
-        folder_(options.scratch, options.keep),
+        folder_("prove", {options.scratch, "name another one by --scratch", options.keep}),
         runs_(run_of(config)),
         out_(out) {}
 
@@ -171,7 +172,7 @@ class Proof {
   std::int64_t global_;
   std::string precision_;
   std::int64_t tokens_;  // maximum in a step
-  ProofFolder folder_;
+  ScratchFolder folder_;
   LayoutRuns runs_;
   std::map<std::string, RunRecord> records_;
   std::map<std::string, double> seconds_;

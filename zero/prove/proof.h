@@ -6,7 +6,6 @@
 
 #include "zero/prove/comparison.h"
 #include "zero/prove/layout_runs.h"
-#include "zero/prove/proof_folder.h"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "zero/prove/proof_folder.h"
+#include "base/files/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Writes as a run would.
+// Writes as a program would.
 void write_into(const std::string& folder) {
   fs::create_directories(folder + "/disk");
   std::ofstream(folder + "/disk/states") << "states";
@@ -26,11 +26,11 @@ void write_into(const std::string& folder) {
 
 /// A process that makes a folder, writes its path to `told`, and waits to be killed. A child of it runs until `ends`
 /// has an end of file.
-pid_t start_proof(const std::string& place, int told, const int (&ends)[2]) {
-  const pid_t proof = ::fork();
-  if (proof != 0) return proof;
+pid_t start_process(const std::string& place, int told, const int (&ends)[2]) {
+  const pid_t process = ::fork();
+  if (process != 0) return process;
   ::close(ends[1]);
-  const ProofFolder folder(place, false);
+  const ScratchFolder folder("test", {.place = place});
   write_into(folder.path());
   if (::fork() == 0) {
     char nothing = 0;
@@ -40,11 +40,11 @@ pid_t start_proof(const std::string& place, int told, const int (&ends)[2]) {
   while (true) ::pause();
 }
 
-TEST(ProofFolder, IsRemovedWithAllThatIsInItUnlessKept) {
+TEST(ScratchFolder, IsRemovedWithAllThatIsInItUnlessKept) {
   const TemporaryFolder place;
   std::string removed, kept;
   for (const bool keep : {false, true}) {
-    const ProofFolder folder(place.path(), keep);
+    const ScratchFolder folder("test", {.place = place.path(), .keep = keep});
     write_into(folder.path());
     (keep ? kept : removed) = folder.path();
   }
@@ -52,34 +52,34 @@ TEST(ProofFolder, IsRemovedWithAllThatIsInItUnlessKept) {
   EXPECT_TRUE(fs::exists(kept + "/disk/states"));
 }
 
-TEST(ProofFolder, TouchesNoOtherWhateverItsName) {
+TEST(ScratchFolder, TouchesNoOtherWhateverItsName) {
   const TemporaryFolder place;
   std::string kept;
   {
-    const ProofFolder folder(place.path(), true);
+    const ScratchFolder folder("test", {.place = place.path(), .keep = true});
     kept = folder.path();
   }
-  for (const char* name : {"zero-proof-report", "zero-prove-report"}) write_into(place.path() + "/" + name);
-  { const ProofFolder folder(place.path(), false); }
-  for (const char* name : {"zero-proof-report", "zero-prove-report"})
+  for (const char* name : {"zero-tests-report", "zero-test-report"}) write_into(place.path() + "/" + name);
+  { const ScratchFolder folder("test", {.place = place.path()}); }
+  for (const char* name : {"zero-tests-report", "zero-test-report"})
     EXPECT_TRUE(fs::exists(place.path() + "/" + name + "/disk/states")) << name;
   EXPECT_TRUE(fs::exists(kept));
 }
 
-TEST(ProofFolder, IsRemovedAfterAKilledProofsRunsHaveEnded) {
+TEST(ScratchFolder, IsRemovedAfterTheProgramsOfAKilledProcessHaveEnded) {
   const TemporaryFolder place;
   int told[2], ends[2];
   ASSERT_EQ(::pipe(told), 0);
   ASSERT_EQ(::pipe(ends), 0);
-  const pid_t proof = start_proof(place.path(), told[1], ends);
-  ASSERT_GT(proof, 0);
+  const pid_t process = start_process(place.path(), told[1], ends);
+  ASSERT_GT(process, 0);
   ::close(ends[0]);
   char path[4096];
   const auto length = ::read(told[0], path, sizeof path);
   ASSERT_GT(length, 0);
   const std::string folder(path, std::size_t(length));
-  ::kill(proof, SIGKILL);
-  ::waitpid(proof, nullptr, 0);
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
   EXPECT_TRUE(fs::exists(folder + "/disk/states"));
   ::close(ends[1]);
   for (int i = 0; i < 6000 && fs::exists(folder); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -88,9 +88,9 @@ TEST(ProofFolder, IsRemovedAfterAKilledProofsRunsHaveEnded) {
   ::close(told[1]);
 }
 
-TEST(ProofFolder, NamesThePlaceWhereNoneCanBeMade) {
+TEST(ScratchFolder, NamesThePlaceWhereNoneCanBeMade) {
   const TemporaryFolder place;
-  EXPECT_THROW(ProofFolder(place.path() + "/nowhere", false), InputError);
+  EXPECT_THROW(ScratchFolder("test", {.place = place.path() + "/nowhere"}), InputError);
 }
 
 }  // namespace

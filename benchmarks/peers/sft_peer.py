@@ -1,14 +1,16 @@
 """Supervised fine-tuning of conversations by transformers and PEFT, for reference_gsm8k. Prints one JSON object.
 
 usage: sft_peer.py MODEL CONVERSATIONS ADAPTER --steps N [--threads N] [--rows 2] [--batch 16] [--lr 2e-4]
-                   [--precision bf16|fp32] [--write]
+                   [--precision bf16|fp32] [--state FILE] [--write]
 
 A loop of its own, so that it trains the tokens that zero_train trains: those of the answer up to the one that ends it. The loss of
 a step is the mean over its trained tokens, as transformers' Trainer computes it. Rows are padded to the longest of their
-micro-batch. --write only makes the adapter with which both projects begin.
+micro-batch. --state writes the state of the run to FILE every 10 steps; a second call goes on from there. --write only makes the
+adapter with which both projects begin.
 """
 import argparse
 import json
+import os
 import time
 
 import torch
@@ -22,6 +24,7 @@ for name, default in (("steps", 3), ("threads", 1), ("rows", 2), ("batch", 16), 
     ap.add_argument("--" + name, type=int, default=default)
 ap.add_argument("--lr", type=float, default=2e-4)
 ap.add_argument("--precision", default="bf16", choices=("bf16", "fp32"))
+ap.add_argument("--state")
 ap.add_argument("--write", action="store_true")
 a = ap.parse_args()
 torch.set_num_threads(a.threads)
@@ -53,8 +56,20 @@ with open(a.conversations) as file:
 trained = [weight for weight in model.parameters() if weight.requires_grad]
 optimizer = torch.optim.AdamW(trained, lr=a.lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
 losses, seconds = [], []
+if a.state and os.path.exists(a.state):
+    losses, seconds, weights, moments = torch.load(a.state)
+    for weight, kept in zip(trained, weights, strict=True):
+        weight.data.copy_(kept)
+    optimizer.load_state_dict(moments)
+
+
+def write_state():
+    torch.save((losses, seconds, [weight.data for weight in trained], optimizer.state_dict()), a.state + ".part")
+    os.replace(a.state + ".part", a.state)
+
+
 model.train()
-for step in range(a.steps):
+for step in range(len(losses), a.steps):
     begin = time.time()
     batch = rows[step * a.batch:(step + 1) * a.batch]
     count = sum(label != -100 for _, labels in batch for label in labels[1:])
@@ -73,4 +88,6 @@ for step in range(a.steps):
     optimizer.zero_grad()
     losses.append(loss)
     seconds.append(time.time() - begin)
+    if a.state and len(losses) % 10 == 0:
+        write_state()
 print(json.dumps({"losses": losses, "step_s": seconds}))

@@ -237,6 +237,48 @@ def check_what_is_written_can_be_trained(place):
     assert "nothing was measured (--no-measure)" in place.run("zero_plan", "llama-tiny", "--no-measure", "--ranks-per-node", "1").stdout
 
 
+def check_values_of_a_planned_model(place):
+    """A model that is trained already gets zero_config's rate, length and warm-up, and a preset those of pretraining."""
+    model = os.path.join(place.data, "preferences", "model")
+    base = ["--ranks-per-node", "2", "--no-measure"]
+    for words, values, lines in (([model, "--data", os.path.join(place.data, "smollm2", "gsm8k.jsonl")], "lr 2e-05, 2 epochs, warm-up of 3 %", ("lr = 2e-05", "warmup_ratio = 0.03", "weight_decay = 0.0")),
+                                 ([model, "--data", os.path.join(place.data, "smollm2", "gsm8k.jsonl"), "--set", "lora.r=8"], "lr 0.0002, 2 epochs, warm-up of 3 %", ("lr = 2e-04",)),
+                                 ([model, "--data", os.path.join(place.data, "preferences", "texts.jsonl")], "lr 1e-06, 2 epochs, warm-up of 3 %", ('method = "dpo"',)),
+                                 (["llama-tiny", "--data", "tokens.bin"], "lr 0.0006, 1000 steps, warm-up of 33 steps", ("warmup_steps = 33",)),
+                                 (["llama-tiny", "--data", "tokens.bin", "--set", "optimizer.lr=0.001"], "lr 0.001, 1000 steps, warm-up of 33 steps", ("lr = 0.001",))):
+        said = place.run("zero_plan", *words, *base, "--write", "planned.toml").stdout
+        assert f"wrote planned.toml with the first layout: {values}\nstart it:\n  " in said, (words, said)
+        with open(place.path("planned.toml")) as file:
+            text = file.read()
+        assert all(line in text.splitlines() for line in lines), (words, lines, text)
+        os.remove(place.path("planned.toml"))
+    said = place.run("zero_plan", "llama-tiny", "--data", "tokens.bin", *base, "--only-given", "--write", "planned.toml").stdout
+    assert "wrote planned.toml: lr" in said, said
+    # The output directory of a GGUF file has no such ending.
+    place.run("zero_export", model, "small.gguf", "--gguf", "F16")
+    said = place.run("zero_plan", "small.gguf", "--data", "tokens.bin", *base, "--write", "gguf.toml").stdout
+    with open(place.path("gguf.toml")) as file:
+        assert 'output_dir = "outputs/small"' in file.read()
+
+
+def check_other_machines(place):
+    """Folders for output are looked at where the run is. A command to look first is printed for this machine."""
+    words = ["--model", "llama-tiny", "--data", "tokens.bin", "--no-measure", "--set", "training.seq_len=32", "--set", "offload.nvme_dir=/not/here/x", "--set", "offload.optimizer=nvme"]
+    said = place.run("zero_config", *words, "--machine", "h100-node", "--out", "gpu.toml").stdout
+    assert "--dry-run" not in said, said
+    assert "only the last folder of the path is made" in place.run("zero_config", *words, "--machine", "here", "--out", "here.toml", code=2).stderr
+    said = place.run("zero_config", *words[:-4], "--ranks-per-node", "2", "--machine", "here", "--set", "parallel.context=2", "--out", "two.toml").stdout
+    command = said[said.index("or look at it first:\n") :].splitlines()[1].split()
+    assert command[1:] == ["two.toml", "--dry-run", "--ranks", "2"], command
+    assert "rows of 32 tokens" in subprocess.run(command, cwd=place.folder, capture_output=True, text=True, env=place.environment, check=True).stdout
+    # The examples of a preview depend on no layout.
+    tokenizer, rows = (os.path.join(place.data, *names) for names in (("preferences", "model"), ("smollm2", "gsm8k.jsonl")))
+    preview = ["--preview", "1", "--set", f"data.tokenizer={tokenizer}", "--set", f'data.train=["{rows}"]', "--set", "model.vocab_size=400", "--set", "data.chat_template=chatml"]
+    assert place.run("zero_train", "two.toml", *preview).stdout == place.run("zero_train", "two.toml", *preview, "--set", "parallel.context=1").stdout != ""
+    said = place.run("zero_plan", "llama-tiny", "--nodes", "2", "--ranks-per-node", "1", "--link", "10Gbps", "--no-measure").stdout
+    assert "10 Gbit/s" in said or "1.25 GB/s" in said, said
+
+
 def check_a_preset_of_a_file(place):
     shutil.copy(place.path("model", "config.json"), place.path("shape.json"))
     place.run("zero_config", "--model", "shape.json", "--data", "tokens.bin", "--machine", "here", "--ranks-per-node", "2", "--no-measure", "--steps", "2",
@@ -322,7 +364,7 @@ def check_shares_of_a_run(place):
     base = "base_model: org/name\nadapter: lora\noutput_dir: out\nmicro_batch_size: 1\nlearning_rate: 0.0002\nsequence_len: 256\n"
     said = translated("epochs.yml", base + "num_epochs: 2\nval_set_size: 0.2\nevals_per_epoch: 2\nsaves_per_epoch: 1\nwarmup_steps: 1000\n").stdout
     # 16 examples: 13 to train on, 13 steps of 2 rows in two epochs.
-    for line in ("  output_dir: as --output-dir out", "data: 13 rows of 256 tokens: 13 steps of 2 rows, 2 epochs", "evals_per_epoch: training.validation_interval=4, of 13 steps",
+    for line in ("  output_dir: as --output-dir out", "data: 13 rows of at most 256 tokens, 188 on average: 13 steps of 2 rows, 2 epochs", "evals_per_epoch: training.validation_interval=4, of 13 steps",
                  "saves_per_epoch: checkpoint.interval=7, of 13 steps", "epochs.yml: warmup_steps (lr_scheduler.warmup_steps=1000): is longer than the run's 13 steps; a thirtieth of them counts"):
         assert line in said.splitlines(), (line, said)
     lines = place.train("epochs.yml.toml", 2)
@@ -344,7 +386,7 @@ def check_shares_of_a_run(place):
     # Data that are too large to be counted leave no number of steps.
     with open(data) as file, open(place.path("large.jsonl"), "w") as out:
         lines = file.read()
-        for _ in range((65 << 20) // len(lines) + 1):
+        for _ in range((17 << 20) // len(lines) + 1):
             out.write(lines)
     said = translated("large.yml", base + "num_epochs: 1\nval_set_size: 0.2\nevals_per_epoch: 2\nsaves_per_epoch: 1\n", "--data", place.path("large.jsonl"), keep=words[:2] + words[4:]).stdout
     for key, own in (("evals_per_epoch", "training.validation_interval"), ("saves_per_epoch", "checkpoint.interval")):
@@ -354,8 +396,11 @@ def check_shares_of_a_run(place):
     # Errors name the file's key, or the flag.
     assert "error: long.yml: sequence_len (training.seq_len=4096): must be at most the model's context" in translated("long.yml", base.replace("256", "4096"), code=2).stderr
     assert "error: adapter.yml: adapter is ia3: here it may be lora or qlora; leave it out to train all weights" in translated("adapter.yml", base.replace("lora\n", "ia3\n", 1), code=2).stderr
-    said = translated("typo.yml", base + "learning_rat: 1\n").stdout
-    assert "learning_rat: nothing here corresponds to it; the nearest key of axolotl is learning_rate" in said, said
+    for slip, key in (("learning_rte", "learning_rate"), ("seqence_len", "sequence_len"), ("lora_aplha", "lora_alpha")):
+        said = translated("typo.yml", base + slip + ": 1\n", code=2).stderr
+        assert f"error: typo.yml: {slip}: is unknown here; the nearest key of axolotl is {key}: correct it, or leave it out" in said, said
+    said = translated("typo.yml", base + "adam_beta3: 0.9\nflash_atention: true\n").stdout  # a key of axolotl, and one without an effect
+    assert "CAME has three betas" in said and "the nearest key of axolotl is flash_attention" in said, said
     os.makedirs(place.path("deepspeed_configs"), exist_ok=True)
     with open(place.path("deepspeed_configs", "mine.json"), "w") as file:
         json.dump({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "train_batch_size": "auto"}, file)
@@ -375,12 +420,23 @@ def check_few_rows(place):
     with open(place.path("few.bin"), "wb") as file:
         file.write(bytes(i % 200 if i % 2 == 0 else 0 for i in range(2 * 700)))
     said = place.run("zero_config", *base, "--data", "few.bin", "--out", "few.toml").stdout
-    assert "the data have no row of 1024 tokens; rows have 512" in said and "data: 1 row of 512 tokens: 1000 steps of 2 rows" in said, said
+    assert "the data have no row of 1024 tokens; rows have at most 512" in said and "data: 1 row of 512 tokens: 1000 steps of 2 rows" in said, said
+    assert "note: each row is seen 2000 times, which a model may learn by heart" in said, said
     error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "1024", "--out", "never.toml", code=2).stderr
     assert "few.bin has 700 tokens, too few for one row" in error, error
     said = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--steps", "4", "--out", "short.toml").stdout
     assert "data: 43 rows of 16 tokens: 4 steps of 4 rows, 0.37 epochs" in said, said
+    assert "note: 4 steps change a model little" in said and "each row is seen" not in said, said
     assert len(place.train("short.toml", 2)) == 4
+    # Ids are counted without a folder for temporary files.
+    place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--steps", "4", "--out", "ids.toml", TMPDIR=place.path("nowhere"))
+    # Rows of preferences end with the longest pair, so that the plan is of such rows.
+    model, pairs = (os.path.join(place.data, "preferences", name) for name in ("model", "texts.jsonl"))
+    said = place.run("zero_config", "--model", model, "--data", pairs, *base[2:], "--out", "pairs.toml").stdout
+    rows = re.search(r"rows have at most (\d+)\ndata: (\d+) rows of at most (\d+) tokens, (\d+) on average", said)
+    assert rows and int(rows[3]) == 2 * int(rows[1]) and int(rows[1]) % 64 == 0 and int(rows[4]) < int(rows[3]), said
+    with open(place.path("pairs.toml")) as file:
+        assert f"seq_len = {rows[1]}" in file.read()
     error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--set", "training.epochs=1", "--set", "lr_scheduler.warmup_steps=50", "--out", "never.toml", code=2).stderr
     assert "--set lr_scheduler.warmup_steps=50: must not exceed the run's 10 steps (43 rows of 16 tokens: 10 steps of 4 rows, " in error, error
     # The dry run counts them too.

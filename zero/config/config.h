@@ -278,8 +278,9 @@ void validate_for_steps(const Config& config, std::int64_t steps, const std::str
 /// Throws InputError for settings that do not work on GPUs so far.
 void validate_for_gpu(const Config& config);
 
-/// A run needs the model's weights. An estimate needs only config.json, which model.path may name directly.
-enum class FileNeed : std::uint8_t { run, estimate };
+/// A run needs the model's weights. An estimate needs only config.json, which model.path may name directly. Inputs are
+/// an estimate's files for a run on another machine, whose folders for output are not here.
+enum class FileNeed : std::uint8_t { run, estimate, inputs };
 
 /// Checks the files and directories named by the configuration: they must exist and be of a known kind. The output
 /// directory, offload.nvme_dir and metrics.dump_first_step must be writable.

@@ -184,16 +184,17 @@ void check_files(const Config& config, FileNeed wanted) {
       }
     });
   };
-  check(need_place_for, "job.output_dir", config.job.output_dir);
-  check(wanted == FileNeed::estimate ? need_model_sizes : need_model, "model.path", config.model.path.value_or(""));
+  const bool is_here = wanted != FileNeed::inputs;
+  if (is_here) check(need_place_for, "job.output_dir", config.job.output_dir);
+  check(wanted == FileNeed::run ? need_model : need_model_sizes, "model.path", config.model.path.value_or(""));
   for (const std::string& file : config.data.train) check(need_data, "data.train", file);
   for (const std::string& file : config.data.validation) check(need_data, "data.validation", file);
   check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
   if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
-  if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
+  if (is_here && (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme"))
     check(need_disk, "offload.nvme_dir", config.offload.nvme_dir);
   check(need_file, "metrics.samples", config.metrics.samples);
-  check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
+  if (is_here) check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
   mistakes.tell();
 }
 

@@ -166,7 +166,8 @@ double link_rate(const std::string& words, const std::string& option) {
   std::string number = words;
   for (const char* ending : {"/s", "ps"})
     if (number.size() > 2 && number.ends_with(ending)) number.resize(number.size() - 2);
-  const std::pair<const char*, double> units[] = {{"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"GB", 1e9}, {"MB", 1e6}};
+  const std::pair<const char*, double> units[] = {{"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"Gb", 1e9 / 8},
+                                                  {"Mb", 1e6 / 8},   {"GB", 1e9},       {"MB", 1e6}};
   for (const auto& [unit, bytes] : units) {
     if (!number.ends_with(unit)) continue;
     const std::string digits = number.substr(0, number.size() - std::string(unit).size());

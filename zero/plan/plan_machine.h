@@ -40,6 +40,7 @@ struct PlanMachine {
   std::vector<std::string> notes;
 
   int ranks() const { return nodes * ranks_per_node; }
+  bool is_here() const { return timings && nodes == 1; }
   std::string describe() const;
   /// One line per number, with its source.
   std::vector<std::string> sources() const;

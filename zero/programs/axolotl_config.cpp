@@ -218,6 +218,10 @@ const KeyTable& axolotl_table() {
       {"adam_beta1", betas_part(0)},
       {"adam_beta2", betas_part(1)},
       {"adam_epsilon", number("optimizer.eps")},
+      {"adam_beta3", absent("CAME has three betas and is not there: give --set optimizer.name")},
+      {"adam_epsilon2", absent("CAME is not there: give --set optimizer.name")},
+      {"cpo_alpha", absent("CPO and SimPO are not there: --set preference.method has those that are")},
+      {"fp8", absent("products in 8 bits are not there: bf16 counts")},
       {"max_grad_norm", number("training.max_norm")},
       {"bf16", precision("bf16")},
       {"fp16", precision("fp16")},
@@ -391,8 +395,8 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
     config.steps = std::int64_t(std::clamp(number_at(tree, "max_steps", source), 0.0, 1e10));
     config.epochs = number_at(tree, "num_epochs", source);
   }
-  walk(tree, "", axolotl_table(), config, [](const std::string& path) {
-    return why_absent(path, axolotl_table(), axolotl_prefixes(), {"axolotl", "Hugging Face"});
+  walk(tree, "", axolotl_table(), config, [&](const std::string& path) {
+    return why_absent(source, path, axolotl_table(), axolotl_prefixes(), {"axolotl", "Hugging Face"});
   });
   add_axolotl_defaults(tree, config);
   join_lora_targets(tree, config);

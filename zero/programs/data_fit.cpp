@@ -8,10 +8,10 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t least_seq_len = 16, steps_of_epoch = 10;
+constexpr std::int64_t least_seq_len = 16, length_unit = 64, steps_of_epoch = 10;
 
 /// Halves the length of rows until the data have one. If they have none, the first refusal counts.
-std::int64_t rows_of_shorter(Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+TrainingRows rows_of_shorter(Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
   const std::int64_t wanted = config.training.seq_len;
   try {
     return count_rows(config, model, tokenizer);
@@ -28,6 +28,12 @@ std::int64_t rows_of_shorter(Config& config, const ModelConfig& model, const std
     config.training.seq_len = wanted;
     throw;
   }
+}
+
+/// No longer than the longest row: the memory and time of longer ones would be planned in vain.
+void shorten(Config& config, const TrainingRows& counts) {
+  const std::int64_t whole = (counts.longest + length_unit - 1) / length_unit * length_unit;
+  config.training.seq_len = std::min(config.training.seq_len, whole);
 }
 
 /// So many rows that an epoch has some steps.
@@ -47,11 +53,12 @@ std::int64_t least_unit(const Config& config, std::int64_t unit) {
 std::optional<RunLength> fit_to_data(Config& config, const ModelConfig& model,
                                      const std::optional<Tokenizer>& tokenizer, const FitOptions& options) {
   if (!are_countable(config.data.train)) return std::nullopt;
-  const std::int64_t rows =
+  const TrainingRows counts =
       options.fits_seq_len ? rows_of_shorter(config, model, tokenizer) : count_rows(config, model, tokenizer);
+  if (options.fits_seq_len) shorten(config, counts);
   std::int64_t& batch = *config.training.global_batch_size;
-  if (options.fits_batch) batch = fitted_batch(batch, rows, least_unit(config, options.unit));
-  return RunLength::of(config, rows);
+  if (options.fits_batch) batch = fitted_batch(batch, counts.rows, least_unit(config, options.unit));
+  return RunLength::of(config, counts);
 }
 
 }  // namespace zero

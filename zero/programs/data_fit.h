@@ -8,9 +8,10 @@
 namespace zero {
 
 struct FitOptions {
-  std::int64_t unit = 1;      // of rows in a step: a micro-batch of every rank
-  bool fits_seq_len = false;  // the user named none: it is halved while the data have no row of that length
-  bool fits_batch = false;    // the user named none: it is at most a tenth of the rows, and at least one unit
+  std::int64_t unit = 1;  // of rows in a step: a micro-batch of every rank
+  // The user named none: it is halved while the data have no row of that length, and ends with the longest row.
+  bool fits_seq_len = false;
+  bool fits_batch = false;  // the user named none: it is at most a tenth of the rows, and at least one unit
 };
 
 /// Counts the rows of data.train, and fits training.seq_len and training.global_batch_size, which has a value. Returns

@@ -248,8 +248,8 @@ ForeignConfig translate_deepspeed(const std::string& words, const std::string& s
   config.source = source;
   config.given = given;
   foreign::refuse_contradictions(tree, source);
-  foreign::walk(tree, "", foreign::deepspeed_table(), config, [](const std::string& path) {
-    return foreign::why_absent(path, foreign::deepspeed_table(), foreign::deepspeed_prefixes(), {"DeepSpeed"});
+  foreign::walk(tree, "", foreign::deepspeed_table(), config, [&](const std::string& path) {
+    return foreign::why_absent(source, path, foreign::deepspeed_table(), foreign::deepspeed_prefixes(), {"DeepSpeed"});
   });
   foreign::add_deepspeed_defaults(tree, config);
   foreign::list_open_keys(config);

@@ -14,6 +14,8 @@
 namespace zero::foreign {
 namespace {
 
+constexpr int most_slips = 2;  // of a misspelt key
+
 std::string lower(std::string words) {
   std::transform(words.begin(), words.end(), words.begin(), [](unsigned char c) { return char(std::tolower(c)); });
   return words;
@@ -225,16 +227,21 @@ Converter shared_rows(const std::string& key, const std::string& why) {
   };
 }
 
-std::string why_absent(const std::string& path, const KeyTable& table, const PrefixReasons& prefixes,
-                       const std::vector<std::string>& tools) {
+std::string why_absent(const std::string& source, const std::string& path, const KeyTable& table,
+                       const PrefixReasons& prefixes, const std::vector<std::string>& tools) {
+  const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
   std::vector<std::string> keys;
   for (const auto& [key, rule] : table) keys.push_back(key);
   const std::string near = nearest_key(path, keys);
-  if (!near.empty() && edit_distance(path, near) <= 2)  // before a prefix, which misspelt keys have, too
-    return "nothing here corresponds to it; the nearest key of " + tools.front() + " is " + near;
+  const int distance = near.empty() ? most_slips + 1 : edit_distance(path, near);
+  if (distance <= most_slips) {  // before a prefix, which misspelt keys have, too
+    const std::string words = "the nearest key of " + tools.front() + " is " + near;
+    if (!table.at(near).absent && 3 * distance <= int(name.size()))
+      throw InputError(source + ": " + path + ": is unknown here; " + words + ": correct it, or leave it out");
+    return "nothing here corresponds to it; " + words;
+  }
   for (const auto& [prefix, reason] : prefixes)
     if (path.starts_with(prefix)) return reason;
-  const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
   const std::string hint = foreign_key_hint("", name);
   // The same word may mean something else to another tool: block_size is LitGPT's length of a row.
   const bool is_theirs =

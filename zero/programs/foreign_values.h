@@ -69,10 +69,10 @@ std::string optimizer_into(const Json& value, ForeignConfig& config);
 /// The ranks of an axis over which ranks share rows. Empty key: it is counted alone.
 Converter shared_rows(const std::string& key, const std::string& why = "");
 
-/// Why a key that the table lacks is dropped: by its prefix, or by the names of `tools` among the known foreign keys. A
-/// misspelt key is told the nearest one.
-std::string why_absent(const std::string& path, const KeyTable& table, const PrefixReasons& prefixes,
-                       const std::vector<std::string>& tools);
+/// Why a key of the file `source` that the table lacks is dropped: by its prefix, or by the names of `tools` among the
+/// known foreign keys. Throws InputError for a misspelt key that would have an effect here.
+std::string why_absent(const std::string& source, const std::string& path, const KeyTable& table,
+                       const PrefixReasons& prefixes, const std::vector<std::string>& tools);
 
 /// Converts every value by the table, or drops it with the reason. `why_unknown`: for a path that the table lacks.
 void walk(const Json& tree, const std::string& prefix, const KeyTable& table, ForeignConfig& config,

@@ -17,6 +17,7 @@
 #include "zero/plan/node_sheets.h"
 #include "zero/plan/plan_machine.h"
 #include "zero/programs/plan_input.h"
+#include "zero/programs/usual_values.h"
 
 namespace zero {
 namespace {
@@ -38,20 +39,9 @@ ExampleUse use_of(const NewRun& run) {
   return files.empty() || !is_file(files[0]) ? ExampleUse::single : use_of_examples(files[0]);
 }
 
-/// The rates of docs/where-to-begin.md and docs/preferences.md.
-std::string rate_of(const std::string& method, bool preset, ExampleUse use) {
-  const bool prefers = use != ExampleUse::single;
-  if (method != "full") return prefers ? "lr = 2e-5" : "lr = 2e-4";
-  return prefers ? "lr = 1e-6" : preset ? "lr = 6e-4" : "lr = 2e-5";
-}
-
-std::string settings_of(const NewRun& run, ExampleUse use) {
+std::string settings_of(const NewRun& run, const UsualValues& usual) {
   const std::string method = method_of(run);
-  const bool preset = is_preset(run.model);
-  std::string text = "[optimizer]\n" + rate_of(method, preset, use) + "\n";
-  if (method != "full" || !preset) text += "weight_decay = 0.0\n";
-  if (use == ExampleUse::pair) text += "[preference]\nmethod = \"dpo\"\n";
-  if (use == ExampleUse::judged) text += "[preference]\nmethod = \"kto\"\n";
+  std::string text = "[optimizer]\n" + usual.optimizer() + usual.preference();
   if (method != "full") text += "[lora]\nr = 16\nlora_alpha = 32\ntarget_modules = \"all-linear\"\n";
   if (method == "qlora") text += "quantization = \"nf4\"\n";
   return text;
@@ -144,20 +134,15 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   std::string file = "[job]\noutput_dir = " + toml_text(run.output_dir) + "\n[model]\n" + (preset ? "preset" : "path") +
                      " = " + toml_text(run.model) + "\n[data]\ntrain = " + list_of(files_of(run.data)) + "\n";
   if (!run.tokenizer.empty()) file += "tokenizer = " + toml_text(run.tokenizer) + "\n";
-  const ExampleUse use = use_of(run);
   if (run.packs && !takes_preferences(run) && holds_examples(run)) file += "packing = true\n";
   file += "[training]\nseq_len = 1\n";
-  file += run.steps > 0 ? text("steps = ", run.steps, "\n") : preset ? "steps = 1000\n" : "epochs = 2.0\n";
-  file += "[zero]\nstage = 1\n" + settings_of(run, use);
+  const UsualValues usual{preset, method_of(run) != "full", use_of(run)};
+  file += run.steps > 0 ? text("steps = ", run.steps, "\n") : usual.length();
+  file += "[zero]\nstage = 1\n" + settings_of(run, usual);
   Config config = parse_config(file, "the new configuration", run.overrides, Contradictions::refused, run.places);
   name_flags(config, run);
   enlarge_vocabulary(config, run);
-  if (!config.is_given("lr_scheduler.warmup_steps") && !config.is_given("lr_scheduler.warmup_ratio")) {
-    if (config.training.steps)
-      config.lr_scheduler.warmup_steps = *config.training.steps / 30;
-    else
-      config.lr_scheduler.warmup_ratio = 0.03;
-  }
+  set_usual_warmup(config);
   const ModelConfig model = model_config_of(config);
   check_context("--seq-len", run.seq_len, model);
   if (!config.is_given("training.seq_len") || config.training.seq_len == 1) {
@@ -167,7 +152,7 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   if (!config.training.global_batch_size)
     config.training.global_batch_size = rows_of(run, machine, config.training.seq_len);
   validate_for_model(config, model);
-  check_files(config, FileNeed::estimate);
+  check_files(config, machine.name == "here" ? FileNeed::estimate : FileNeed::inputs);
   return config;
 }
 

@@ -11,22 +11,31 @@
 #include "zero/config/data_files.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/setup.h"
+#include "zero/data/examples/example_use.h"
 #include "zero/plan/plan_machine.h"
+#include "zero/programs/usual_values.h"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t planned_seq_len = 2048, planned_tokens = 131072;
 
+UsualValues usual_values(const PlanInput& input) {
+  const auto adapts = [](const std::string& setting) { return setting.starts_with("lora."); };
+  return {is_preset(input.model), std::ranges::any_of(input.overrides, adapts),
+          is_file(input.data) ? use_of_examples(input.data) : ExampleUse::single};
+}
+
 std::string config_text(const PlanInput& input, const std::string& data) {
-  std::string name = std::filesystem::path(input.model).filename().string();
-  if (name.empty() || name == "config.json")
-    name = std::filesystem::path(input.model).parent_path().filename().string();
+  const std::filesystem::path model = input.model;
+  std::string name = (model.extension() == ".gguf" ? model.stem() : model.filename()).string();
+  if (name.empty() || name == "config.json") name = model.parent_path().filename().string();
+  const UsualValues usual = usual_values(input);
   if (name.empty()) name = "model";
   return "[job]\noutput_dir = " + toml_text("outputs/" + name) + "\n[model]\n" +
          (is_preset(input.model) ? "preset" : "path") + " = " + toml_text(input.model) + "\n[data]\ntrain = [" +
          toml_text(data) + "]\n" + (input.tokenizer.empty() ? "" : "tokenizer = " + toml_text(input.tokenizer) + "\n") +
-         "[training]\nsteps = 1000\nseq_len = 1\n";
+         "[training]\nseq_len = 1\n" + usual.length() + "[optimizer]\n" + usual.optimizer() + usual.preference();
 }
 
 /// The new configuration would refuse such data by the names of its own keys.
@@ -43,6 +52,7 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
   const std::string data = !input.data.empty() ? input.data : is_preset(input.model) ? "tokens.bin" : "data.jsonl";
   require_tokenizer(input);
   Config config = parse_config(config_text(input, data), made_for, overrides);
+  set_usual_warmup(config);
   const ModelConfig model = model_config_of(config);
   check_context("--seq-len", input.seq_len, model);
   if (config.training.seq_len == 1)

@@ -100,6 +100,11 @@ std::string start_command(const std::string& file, const PlanMachine& machine, c
                      true, folder);
 }
 
+std::string dry_run_command(const std::string& file, const PlanMachine& machine, const std::string& program) {
+  return program_in(fs::path(program).parent_path(), "zero_train") + " " + shell_word(file) + " --dry-run" +
+         (machine.ranks() > 1 ? text(" --ranks ", machine.ranks()) : "");
+}
+
 int count_nodes(const std::string& hostfile, std::optional<int> nodes) {
   const int named = int(nodes_of(hostfile).size());
   if (nodes && *nodes > named)

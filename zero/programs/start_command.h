@@ -17,6 +17,9 @@ struct StartOptions {
 /// launcher: scripts/train in a source folder, zero_launch in an installation. Without one it is mpirun's command.
 std::string start_command(const std::string& file, const PlanMachine& machine, const StartOptions& options);
 
+/// The command that says on one process of this machine whether the configuration fits it, and what it takes.
+std::string dry_run_command(const std::string& file, const PlanMachine& machine, const std::string& program);
+
 /// Returns `nodes`, or if it is not given those that Open MPI's hostfile names. Throws InputError for a file that
 /// cannot be read or names none, and for one that names fewer than `nodes`.
 int count_nodes(const std::string& hostfile, std::optional<int> nodes);

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/files/new_file.h"
@@ -29,11 +31,15 @@
 #include "zero/programs/program.h"
 #include "zero/programs/questions.h"
 #include "zero/programs/start_command.h"
+#include "zero/programs/usual_values.h"
 #include "zero/programs/written_output.h"
 #include "zero/train/run_data.h"
 
 namespace zero {
 namespace {
+
+constexpr std::int64_t few_steps = 10;
+constexpr double many_epochs = 10;
 
 struct Arguments {
   NewRun run;
@@ -88,6 +94,18 @@ void ask_user(Arguments& arguments) {
   arguments.machine.name = arguments.machine_name;
 }
 
+/// Doubts about the length of a run.
+std::vector<std::string> notes_of(const RunLength& length) {
+  std::vector<std::string> notes;
+  if (length.steps < few_steps)
+    notes.push_back(text(counted(length.steps, "step"), " change", length.steps == 1 ? "s" : "",
+                         " a model little: give more data or epochs, or fewer rows by --global-batch"));
+  if (length.epochs >= many_epochs)
+    notes.push_back(text("each row is seen ", std::llround(length.epochs),
+                         " times, which a model may learn by heart: --steps or --set training.epochs names less"));
+  return notes;
+}
+
 /// Fits the configuration to its data. Throws InputError for data that zero_train would refuse.
 void fit(const Arguments& arguments, const ForeignConfig& foreign, Config& config, const ModelConfig& model) {
   const NewRun& run = arguments.run;
@@ -102,11 +120,13 @@ void fit(const Arguments& arguments, const ForeignConfig& foreign, Config& confi
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
   const std::optional<RunLength> length = fit_to_data(config, model, tokenizer, options);
   if (config.training.seq_len != wanted)
-    std::cout << "the data have no row of " << wanted << " tokens; rows have " << config.training.seq_len << '\n';
+    std::cout << "the data have no row of " << wanted << " tokens; rows have at most " << config.training.seq_len
+              << '\n';
   take_length(foreign, length, config, std::cout);
   if (!length) return;
   const std::string words = length->describe(config);
   std::cout << "data: " << words << '\n';
+  for (const std::string& note : notes_of(*length)) std::cout << "note: " << note << '\n';
   validate_for_steps(config, length->steps, words);
 }
 
@@ -164,7 +184,11 @@ int configure(Arguments& arguments) {
   const std::string command =
       start_command(arguments.out, machine, {arguments.machine.program, arguments.hostfile, arguments.slurm});
   write(arguments, result.best[0], machine, command);
-  std::cout << "wrote " << arguments.out << " with the first layout; start it:\n  " << command << '\n';
+  std::cout << "wrote " << arguments.out << " with the first layout: " << describe_values(result.best[0].config)
+            << "\nstart it:\n  " << command << '\n';
+  if (machine.is_here())
+    std::cout << "or look at it first:\n  " << dry_run_command(arguments.out, machine, arguments.machine.program)
+              << '\n';
   require_written_output();
   return 0;
 }

@@ -23,6 +23,7 @@
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
 #include "zero/programs/start_command.h"
+#include "zero/programs/usual_values.h"
 #include "zero/programs/written_output.h"
 
 namespace zero {
@@ -153,8 +154,9 @@ int plan(Arguments& arguments) {
     const std::string command = start_command(arguments.write, machine, {arguments.machine.program, "", false});
     write_plan(arguments.write, result.best[0], machine, command);
     if (!arguments.json)
-      std::cout << "\nwrote " << arguments.write << (run ? "" : " with the first layout")
-                << (arguments.largest_batch ? " and its batch" : "") << "; start it: " << command << '\n';
+      std::cout << "\nwrote " << arguments.write << (arguments.search.only_given ? "" : " with the first layout")
+                << (arguments.largest_batch ? " and its batch" : "") << ": " << describe_values(result.best[0].config)
+                << "\nstart it:\n  " << command << '\n';
   }
   require_written_output();
   return 0;

@@ -53,6 +53,16 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
 
 }  // namespace
 
+std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
+                                                    FileCalls& calls) {
+  const std::optional<Manifest> then = newest_manifest(folders, calls);
+  if (!then) return std::nullopt;
+  require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted,
+                        folders.path(then->position.steps));
+  tell_changes(request, *then);
+  return then->position.steps;
+}
+
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator) {
   std::int64_t step = -1;
@@ -60,12 +70,9 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
     const std::string& output = request.config.job.output_dir;
     const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
     folders.take_back();
-    const std::optional<Manifest> then = newest_manifest(folders, calls);
-    if (then) {
-      step = then->position.steps;
-      require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted,
-                            folders.path(then->position.steps));
-      return tell_changes(request, *then);
+    if (const auto newest = compare_with_checkpoint(request, folders, calls)) {
+      step = *newest;
+      return;
     }
     if (!folders.names().empty())
       throw InputError(folders.root() +

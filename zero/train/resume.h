@@ -25,6 +25,11 @@ struct ResumeRequest {
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator);
 
+/// Compares a run that is to be resumed with its newest checkpoint, whose step it returns; none without a checkpoint.
+/// Throws InputError for settings that differ. Changes nothing. Call it only on rank 0.
+std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
+                                                    FileCalls& calls);
+
 /// The folder to which a run writes, and its contents before the first step. Only rank 0 uses it.
 struct RunFolder {
   std::string path;

@@ -226,7 +226,7 @@ void check_first_example(const Config& config, const ModelConfig& model, const s
   }
 }
 
-std::int64_t count_training_rows(const Config& config, const ModelConfig& model,
+TrainingRows count_training_rows(const Config& config, const ModelConfig& model,
                                  const std::optional<Tokenizer>& tokenizer, const std::string& cache_folder,
                                  Communicator& communicator) {
   DataOptions options = options_of(config, model, tokenizer);
@@ -234,7 +234,14 @@ std::int64_t count_training_rows(const Config& config, const ModelConfig& model,
   std::vector<RowSet> sets =
       open_sets(options, "data.train", config, config.training.global_batch_size.value_or(2), communicator);
   if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { hold_out(config, sets); });
-  return join(sets).rows->size();
+  const std::shared_ptr<const RowSource> rows = join(sets).rows;
+  TrainingRows counts{.rows = rows->size()};
+  for (std::int64_t i = 0; i < counts.rows; ++i) {
+    const std::int64_t length = rows->length(i);
+    counts.longest = std::max(counts.longest, length);
+    counts.tokens += length;
+  }
+  return counts;
 }
 
 std::int64_t steps_of(const Config& config, const TrainingData& data) {

@@ -64,9 +64,16 @@ void print_preview(const Config& config, const ModelConfig& model, const std::op
 /// Throws InputError if training would refuse the first example of a file of data.train. Looks at no texts and ids.
 void check_first_example(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
 
-/// Returns the number of rows that the run trains on. Opens and checks files as open_training_data() does. Texts are
-/// tokenised into `cache_folder`. Collective.
-std::int64_t count_training_rows(const Config& config, const ModelConfig& model,
+/// The rows that a run trains on.
+struct TrainingRows {
+  std::int64_t rows = 0;
+  std::int64_t longest = 0;  // tokens of the longest row
+  std::int64_t tokens = 0;   // of all rows
+};
+
+/// Counts the rows that the run trains on. Opens and checks files as open_training_data() does. Texts are tokenised
+/// into `cache_folder`. Collective.
+TrainingRows count_training_rows(const Config& config, const ModelConfig& model,
                                  const std::optional<Tokenizer>& tokenizer, const std::string& cache_folder,
                                  Communicator& communicator);
 

@@ -1,5 +1,6 @@
 #include "zero/train/run_length.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/counted.h"
@@ -15,23 +16,25 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t most_text = std::int64_t{64} << 20, most_ids = std::int64_t{2} << 30;
+constexpr std::int64_t most_text = std::int64_t{16} << 20, most_ids = std::int64_t{2} << 30;
 
 }  // namespace
 
-RunLength RunLength::of(const Config& config, std::int64_t rows) {
-  const SampleOrder order({rows, *config.training.global_batch_size, 0, false, {}});
+RunLength RunLength::of(const Config& config, const TrainingRows& counts) {
+  const SampleOrder order({counts.rows, *config.training.global_batch_size, 0, false, {}});
   const std::int64_t steps = config.training.steps ? *config.training.steps : order.steps_of(*config.training.epochs);
-  return {rows, steps, order.epochs_after(steps)};
+  return {counts, steps, order.epochs_after(steps)};
 }
 
 std::string RunLength::describe(const Config& config) const {
   char passes[32];
   std::snprintf(passes, sizeof passes, epochs < 10 ? "%.2g" : "%.0f", epochs);
   const std::int64_t batch = *config.training.global_batch_size;
-  return text(counted(rows, "row"), " of ", config.preference ? "at most " : "", config.row_tokens(),
-              " tokens: ", counted(steps, "step"), " of ", counted(batch, "row"), ", ", passes,
-              epochs == 1 ? " epoch" : " epochs");
+  const std::int64_t most = config.row_tokens(), mean = counts.tokens / std::max<std::int64_t>(counts.rows, 1);
+  const bool varies = 10 * mean < 9 * most;
+  return text(counted(counts.rows, "row"), " of ", varies ? "at most " : "", most, " tokens",
+              varies ? text(", ", mean, " on average") : "", ": ", counted(steps, "step"), " of ",
+              counted(batch, "row"), ", ", passes, epochs == 1 ? " epoch" : " epochs");
 }
 
 bool are_countable(const std::vector<std::string>& files) {
@@ -44,10 +47,12 @@ bool are_countable(const std::vector<std::string>& files) {
   return texts <= most_text && ids <= most_ids;
 }
 
-std::int64_t count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
-  const ScratchFolder folder("rows");
+TrainingRows count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+  std::optional<ScratchFolder> folder;  // ids need none
+  if (std::ranges::any_of(config.data.train, [](const std::string& file) { return data_kind(file) != "bin"; }))
+    folder.emplace("rows");
   SelfCommunicator self;
-  return count_training_rows(config, model, tokenizer, folder.path(), self);
+  return count_training_rows(config, model, tokenizer, folder ? folder->path() : "", self);
 }
 
 }  // namespace zero

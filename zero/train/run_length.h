@@ -8,26 +8,27 @@
 #include "models/model_config.h"
 #include "models/text/tokenizer.h"
 #include "zero/config/config.h"
+#include "zero/train/run_data.h"
 
 namespace zero {
 
 struct RunLength {
-  std::int64_t rows = 0;  // to train on
+  TrainingRows counts;  // to train on
   std::int64_t steps = 0;
   double epochs = 0;
 
-  /// The length of a run with `rows` rows. `config` has a global batch size.
-  static RunLength of(const Config& config, std::int64_t rows);
-  /// "1079 rows of 1024 tokens: 77 steps of 32 rows, 2.3 epochs".
+  /// The length of a run with these rows. `config` has a global batch size.
+  static RunLength of(const Config& config, const TrainingRows& counts);
+  /// "1079 rows of 1024 tokens: 77 steps of 32 rows, 2.3 epochs". Rows of other lengths are told their average.
   std::string describe(const Config& config) const;
 };
 
-/// True if the files are there, and can be counted within seconds: texts of at most 64 MiB together, ids of at most
+/// True if the files are there, and can be counted within seconds: texts of at most 16 MiB together, ids of at most
 /// 2 GiB.
 bool are_countable(const std::vector<std::string>& files);
 
 /// Counts the rows of data.train as the run does. Texts are tokenised into a folder that does not stay. Throws
 /// InputError for data that the run would refuse.
-std::int64_t count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
+TrainingRows count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #include "zero/train/run_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/files/lookup.h"
@@ -38,6 +39,12 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
 
 namespace {
 
+/// The examples of a preview depend on no layout, so one process shows those of any.
+int least_ranks(const ParallelConfig& parallel) {
+  const auto part = [](std::int64_t ranks) { return std::clamp<std::int64_t>(ranks, 1, 1024); };
+  return int(part(part(parallel.tensor) * part(parallel.context) * part(parallel.pipeline)));
+}
+
 /// A resumed run keeps the batch that followed from its ranks, whatever the ranks are now. The run's own config.toml
 /// has it.
 void keep_batch(Config& config) {
@@ -55,6 +62,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice
   check_accepted(arguments.accepted_changes);
   RunPlan plan;
   plan.config = load_config(arguments.config, arguments.overrides, Contradictions::allowed);
+  if (arguments.preview.examples > 0) ranks = std::max(ranks, least_ranks(plan.config.parallel));
   if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
   if (arguments.resume) keep_batch(plan.config);
   const auto judge = [&] {

@@ -116,6 +116,16 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
+/// Says where the run would go on. Throws InputError for settings that its checkpoint does not have.
+void print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
+  const CheckpointFolders folders(calls, checkpoints_root(plan.config));
+  ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
+  request.now.ranks = plan.batch.mesh.ranks();
+  const std::optional<std::int64_t> done = compare_with_checkpoint(request, folders, calls);
+  std::cout << "resumption: " << (done ? text("goes on after step ", *done) : std::string("finds no checkpoint"))
+            << '\n';
+}
+
 /// Prints the rows and steps of the run, if its data are there and small, and so is its tokenizer. Throws InputError
 /// for what the run would refuse.
 void print_length(const RunPlan& plan) {
@@ -187,7 +197,10 @@ int train_run(Job& job, const TrainArguments& arguments) {
     if (job.rank() == 0) log_what_is_missing(plan, arguments);
     if (job.rank() == 0) log_doubts(plan, run);
     print_estimate(job, asked(), arguments.print_config);
-    on_first(job.control(), [&] { print_length(plan); });
+    on_first(job.control(), [&] {
+      if (arguments.resume && !arguments.target.named()) print_resumption(job, plan, arguments, *calls);
+      print_length(plan);
+    });
     return 0;
   }
   const MemoryEstimate estimate = require_memory(job, asked());

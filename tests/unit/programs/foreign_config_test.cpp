@@ -87,9 +87,19 @@ TEST(ForeignConfig, UnknownAdaptersAreRefused) {
             "a.yml: adapter is ia3: here it may be lora or qlora; leave it out to train all weights");
 }
 
-TEST(ForeignConfig, MisspeltKeysAreToldTheNearest) {
-  const ForeignConfig config = translate_axolotl("base_model: m\nlearning_rat: 1\nfar_from_all: 1\n", "a.yml");
-  EXPECT_THAT(config.dropped, Contains(Pair("learning_rat", HasSubstr("the nearest key of axolotl is learning_rate"))));
+TEST(ForeignConfig, MisspeltKeysThatWouldHaveAnEffectAreRefused) {
+  EXPECT_EQ(
+      message_of<InputError>([] { translate_axolotl("base_model: m\nlearning_rat: 1\n", "a.yml"); }),
+      "a.yml: learning_rat: is unknown here; the nearest key of axolotl is learning_rate: correct it, or leave it "
+      "out");
+  EXPECT_EQ(
+      message_of<InputError>([] { translate_deepspeed(R"({"optimizer": {"params": {"weigth_decay": 1}}})", "d"); }),
+      "d: optimizer.params.weigth_decay: is unknown here; the nearest key of DeepSpeed is "
+      "optimizer.params.weight_decay: correct it, or leave it out");
+  const ForeignConfig config =
+      translate_axolotl("base_model: m\nflash_atention: true\nfp8: true\nfar_from_all: 1\n", "a.yml");
+  EXPECT_THAT(config.dropped, Contains(Pair("flash_atention", HasSubstr("key of axolotl is flash_attention"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("fp8", HasSubstr("bf16"))));
   EXPECT_THAT(config.dropped, Contains(Pair("far_from_all", "nothing here corresponds to it")));
 }
 

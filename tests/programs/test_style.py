@@ -134,6 +134,30 @@ def folder_breaches(root):
             yield folder, "has no README.md that says what it is for, what it may include and where to start"
 
 
+def unlisted_checks(rules, checks_of):
+    """(file, what) for the checks of tests/programs that its CMakeLists.txt does not run. checks_of: names by file."""
+    listed = {}
+    for names, body in re.findall(r"foreach\(check\s+([^)]*)\)(.*?)endforeach\(\)", rules, re.DOTALL):
+        for file in re.findall(r"test_\w+\.py", body):
+            listed.setdefault(file, set()).update(names.split())
+    for file, options in re.findall(r"zero_script_test\([^)]*?(test_\w+\.py)([^)]*)\)", rules):
+        names = re.findall(r"-k check_(\w+)", options)
+        listed.setdefault(file, set()).update(names if " -k " in options else checks_of.get(file, ()))
+    for file, names in checks_of.items():
+        if lost := sorted(set(names) - listed.get(file, set())):
+            yield file, f"CMakeLists.txt does not run check_{', check_'.join(lost)}"
+
+
+def checks_of_programs(folder):
+    """The names of the checks of each file."""
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        if re.fullmatch(r"test_\w+\.py", name):
+            with open(os.path.join(folder, name)) as file:
+                found[name] = re.findall(r"^def check_(\w+)", file.read(), re.MULTILINE)
+    return found
+
+
 MARKDOWN_WIDTH = 100
 SENTENCE_WORDS = 25
 COMMENT_WIDTH = 120
@@ -226,6 +250,9 @@ def self_test():
     for path, text in fine:
         assert not list(breaches(path, text)), (path, text, list(breaches(path, text)))
     assert len(list(folder_breaches("/nowhere"))) == len(ROOMS)
+    rules = "foreach(check a\n  b)\n  zero_script_test(x.${check} test_x.py ARGUMENTS -k check_${check})\nendforeach()\nzero_script_test(y test_y.py)\nzero_script_test(z test_z.py ARGUMENTS -k check_one)"
+    assert not list(unlisted_checks(rules, {"test_x.py": ["a", "b"], "test_y.py": ["c"], "test_z.py": ["one"]}))
+    assert [file for file, _ in unlisted_checks(rules, {"test_x.py": ["a", "c"], "test_z.py": ["two"], "test_w.py": ["a"]})] == ["test_x.py", "test_z.py", "test_w.py"]
     words = "of words\n"
     for page in ("What it does is plain.\n", "Fine.\n\n- Fine. Of two, one.\n", words * 13, "a " * 51 + "\n", "The user is told of it.\n", "1. Fine.\n   Whose it is.\n"):
         assert list(markdown_breaches(page)), page
@@ -253,6 +280,12 @@ def main():
         for line, what in markdown_breaches(text):
             print(f"{path}:{line}: {what}")
             found += 1
+    programs = os.path.join(root, "tests", "programs")
+    with open(os.path.join(programs, "CMakeLists.txt")) as file:
+        rules = file.read()
+    for name, what in unlisted_checks(rules, checks_of_programs(programs)):
+        print(f"tests/programs/{name}: {what}")
+        found += 1
     for folder, what in folder_breaches(root):
         print(f"{folder}/: {what}")
         found += 1

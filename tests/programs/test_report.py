@@ -215,10 +215,12 @@ def check_refusals(place):
     write(place, "run", [line(1, 3)])
     write(place, "none", ["words\n"])
     os.mkdir(place.path("folder"))
+    os.mkdir(place.path("several"))
+    write(place, "several/one", [line(1, 3)])
     with open(place.path("mine.html"), "w") as file:
         file.write("<!DOCTYPE html>\n<p>mine")
     for words, pieces in ((["nothere"], ["nothere: does not exist: name the output directory of a run"]), (["folder"], ["folder: is no output directory of a run", "metrics.jsonl"]),
-                          (["tokens.bin"], ["tokens.bin: is no output directory of a run"]), (["run", "none"], ["none/metrics.jsonl: none of its 1 line(s) is an object of a step"]),
+                          (["several/"], ["name job.output_dir of a run; runs there: several/one\n"]), (["tokens.bin"], ["tokens.bin: is no output directory of a run"]), (["run", "none"], ["none/metrics.jsonl: none of its 1 line(s) is an object of a step"]),
                           (["run", "--out", "mine.html"], ["mine.html: is a file that zero_report has not written"]), (["run", "--out", "folder"], ["folder: is a folder"]),
                           (["run", "--life"], ["--life", "--live"]), ([], ["runs"]), (["--live", "nothere"], ["nothere: does not exist"])):
         said = report(place, *words, code=2).stderr

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_points = 6000, most_buckets = 2000, least_points = 8, most_marks = 100;
 constexpr std::int64_t config_bytes = 1 << 20;
+constexpr int most_named_runs = 5;
 
 bool has_result(const std::string& folder) {
   for (const char* place : {"/model", "/adapter"}) {
@@ -195,6 +196,23 @@ void add_samples(const std::string& path, std::size_t room, ReportedRun& run) {
   if (!all) run.notes.push_back("only the newest samples have room on the page; samples.jsonl has all");
 }
 
+bool is_run(const std::string& folder) {
+  return is_folder(folder) && (is_there(folder + "/metrics.jsonl") || is_there(folder + "/.zero_run"));
+}
+
+/// The runs within a folder of runs, in words for a message; empty if there are none that can be seen.
+std::string runs_within(const std::string& folder) {
+  std::string runs;
+  int count = 0;
+  try {
+    for (const std::string& name : is_folder(folder) ? names_in(folder) : std::vector<std::string>())
+      if (const std::string path = folder + "/" + name; is_run(path) && ++count <= most_named_runs)
+        runs += (runs.empty() ? "" : " ") + path;
+  } catch (const UnreadableError&) {  // another user's folder: the message does without
+  }
+  return runs.empty() ? "" : text("; runs there: ", runs, count > most_named_runs ? " ..." : "");
+}
+
 }  // namespace
 
 std::optional<std::int64_t> ReportedRun::planned() const {
@@ -215,10 +233,11 @@ std::string run_folder_of(const std::string& argument) {
   else if (!is_there(argument))
     throw InputError(text(argument, ": does not exist: name the output directory of a run"));
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-  if (!is_folder(folder) || (!is_there(folder + "/metrics.jsonl") && !is_there(folder + "/.zero_run")))
+  if (!is_run(folder))
     throw InputError(text(argument,
                           ": is no output directory of a run: it must have metrics.jsonl or .zero_run; name "
-                          "job.output_dir of a run"));
+                          "job.output_dir of a run",
+                          runs_within(folder)));
   return folder;
 }
 

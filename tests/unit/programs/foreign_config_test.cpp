@@ -127,7 +127,7 @@ TEST(YamlText, RefusesWhatItDoesNotTake) {
                                     {"a: &x 1\nb: *x\n", "anchor"},
                                     {"a: 1\n---\nb: 2\n", "second document"},
                                     {"? [1]\n: 2\n", "key that is no word"}})
-    EXPECT_THAT(message_of<InputError>([&] { parse_yaml(words, "a.yml"); }),
+    EXPECT_THAT(message_of<InputError>([&, words = words] { parse_yaml(words, "a.yml"); }),
                 AllOf(HasSubstr("a.yml:"), HasSubstr(said)));
   EXPECT_THAT(message_of<InputError>([] { parse_yaml(std::string(200, '['), "a.yml"); }), HasSubstr("a.yml:"));
 }

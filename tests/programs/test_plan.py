@@ -243,7 +243,7 @@ def check_values_of_a_planned_model(place):
     base = ["--ranks-per-node", "2", "--no-measure"]
     for words, values, lines in (([model, "--data", os.path.join(place.data, "smollm2", "gsm8k.jsonl")], "lr 2e-05, 2 epochs, warm-up of 3 %", ("lr = 2e-05", "warmup_ratio = 0.03", "weight_decay = 0.0")),
                                  ([model, "--data", os.path.join(place.data, "smollm2", "gsm8k.jsonl"), "--set", "lora.r=8"], "lr 0.0002, 2 epochs, warm-up of 3 %", ("lr = 2e-04",)),
-                                 ([model, "--data", os.path.join(place.data, "preferences", "texts.jsonl")], "lr 1e-06, 2 epochs, warm-up of 3 %", ('method = "dpo"',)),
+                                 ([model, "--data", os.path.join(place.data, "preferences", "texts.jsonl")], "dpo, lr 1e-06, 2 epochs, warm-up of 3 %", ('method = "dpo"',)),
                                  (["llama-tiny", "--data", "tokens.bin"], "lr 0.0006, 1000 steps, warm-up of 33 steps", ("warmup_steps = 33",)),
                                  (["llama-tiny", "--data", "tokens.bin", "--set", "optimizer.lr=0.001"], "lr 0.001, 1000 steps, warm-up of 33 steps", ("lr = 0.001",))):
         said = place.run("zero_plan", *words, *base, "--write", "planned.toml").stdout
@@ -420,7 +420,7 @@ def check_few_rows(place):
     with open(place.path("few.bin"), "wb") as file:
         file.write(bytes(i % 200 if i % 2 == 0 else 0 for i in range(2 * 700)))
     said = place.run("zero_config", *base, "--data", "few.bin", "--out", "few.toml").stdout
-    assert "the data have no row of 1024 tokens; rows have at most 512" in said and "data: 1 row of 512 tokens: 1000 steps of 2 rows" in said, said
+    assert "the data have no row of 1024 tokens; training.seq_len is 512" in said and "data: 1 row of 512 tokens: 1000 steps of 2 rows" in said, said
     assert "note: each row is seen 2000 times, which a model may learn by heart" in said, said
     error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "1024", "--out", "never.toml", code=2).stderr
     assert "few.bin has 700 tokens, too few for one row" in error, error
@@ -433,10 +433,21 @@ def check_few_rows(place):
     # Rows of preferences end with the longest pair, so that the plan is of such rows.
     model, pairs = (os.path.join(place.data, "preferences", name) for name in ("model", "texts.jsonl"))
     said = place.run("zero_config", "--model", model, "--data", pairs, *base[2:], "--out", "pairs.toml").stdout
-    rows = re.search(r"rows have at most (\d+)\ndata: (\d+) rows of at most (\d+) tokens, (\d+) on average", said)
+    rows = re.search(r"training.seq_len is (\d+), for each of the two answers of a row\ndata: (\d+) rows of at most (\d+) tokens, (\d+) on average", said)
     assert rows and int(rows[3]) == 2 * int(rows[1]) and int(rows[1]) % 64 == 0 and int(rows[4]) < int(rows[3]), said
     with open(place.path("pairs.toml")) as file:
         assert f"seq_len = {rows[1]}" in file.read()
+    # The run has the rows that were told, whatever held them: pairs, judged answers, packed conversations and others.
+    judged, chats = (os.path.join(place.data, *names) for names in (("preferences", "judged.jsonl"), ("smollm2", "gsm8k.jsonl")))
+    template = ["--set", "data.chat_template=chatml"]
+    for i, (data, more, length) in enumerate(((pairs, [], None), (judged, [], None), (chats, template, 512), (chats, [*template, "--set", "data.packing=false"], None),
+                                              (chats, [*template, "--set", "data.packing=false", "--set", "training.validation_interval=2", "--set", f'data.validation=["{chats}"]'], 512))):
+        said = place.run("zero_config", "--model", model, "--data", data, *base[2:], *more, "--out", f"rows{i}.toml").stdout
+        line = next(line for line in said.splitlines() if line.startswith("data: "))
+        assert place.run("zero_train", f"rows{i}.toml", "--dry-run", "--ranks", "2").stdout.endswith(line + "\n"), (data, more, line)
+        with open(place.path(f"rows{i}.toml")) as file:
+            seq_len = int(re.search(r"seq_len = (\d+)", file.read())[1])
+        assert seq_len == length if length else seq_len < 512, (data, more, seq_len)
     error = place.run("zero_config", *base, "--data", "few.bin", "--seq-len", "16", "--set", "training.epochs=1", "--set", "lr_scheduler.warmup_steps=50", "--out", "never.toml", code=2).stderr
     assert "--set lr_scheduler.warmup_steps=50: must not exceed the run's 10 steps (43 rows of 16 tokens: 10 steps of 4 rows, " in error, error
     # The dry run counts them too.

@@ -31,19 +31,6 @@ namespace fs = std::filesystem;
   throw InputError(where_of(config, key, path) + " " + rule);
 }
 
-// If a name such as "TinyLlama/TinyLlama-1.1B" is not a path, it is probably a model on the Hugging Face hub.
-std::string hub_hint(const std::string& path) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  };
-  const std::size_t slash = path.find('/');
-  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
-  for (std::size_t i = 0; i < path.size(); ++i)
-    if (i != slash && !is_part(path[i])) return "";
-  if (is_there(path.substr(0, slash))) return "";
-  return "; if it is a model of Hugging Face's hub, fetch it first: zero_fetch " + path + " --to " + path;
-}
-
 // Returns the name in the same folder that a misspelt one probably means.
 std::string nearest_name(const std::string& path) {
   constexpr std::size_t most = 10'000;  // names in a folder to compare

@@ -1,6 +1,7 @@
 #include "zero/config/model_paths.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/error.h"
@@ -64,6 +65,18 @@ std::string newest_checkpoint_of(const std::string& path, FileCalls& calls) {
 std::string newest_checkpoint_of(const std::string& path) {
   FileCalls calls;
   return newest_checkpoint_of(path, calls);
+}
+
+std::string hub_hint(const std::string& path) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (i != slash && !is_part(path[i])) return "";
+  if (is_there(path.substr(0, slash))) return "";
+  return "; if it is a model of Hugging Face's hub, fetch it first: zero_fetch " + path + " --to " + path;
 }
 
 std::string why_no_base(const std::string& path) {

@@ -27,6 +27,10 @@ std::string newest_checkpoint_of(const std::string& path);
 /// none.
 std::string gguf_in(const std::string& folder);
 
+/// Ends a message about a path that is not there: "; if it is a model of Hugging Face's hub, fetch it first: ...".
+/// Empty for a path that cannot be a name such as "TinyLlama/TinyLlama-1.1B".
+std::string hub_hint(const std::string& path);
+
 /// Explains why a path cannot be a run's base model, with a remedy: "is the folder of a run: name its model,
 /// RUN/model". Covers runs, checkpoints, adapters and GGUF files; empty for anything else.
 std::string why_no_base(const std::string& path);

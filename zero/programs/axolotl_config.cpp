@@ -204,6 +204,15 @@ const KeyTable& axolotl_table() {
       {"eval_batch_size", absent("validation uses local_batch_size")},
       {"gradient_accumulation_steps", absent("with micro_batch_size and the ranks it makes the global batch")},
       {"num_epochs", epochs_into},
+      {"epochs", misnamed("num_epochs")},
+      {"num_train_epochs", misnamed("num_epochs")},
+      {"lr", misnamed("learning_rate")},
+      {"seq_len", misnamed("sequence_len")},
+      {"sequence_length", misnamed("sequence_len")},
+      {"max_seq_length", misnamed("sequence_len")},
+      {"per_device_train_batch_size", misnamed("micro_batch_size")},
+      {"model_name_or_path", misnamed("base_model")},
+      {"lora_rank", misnamed("lora_r")},
       {"max_steps", max_steps_into},
       {"learning_rate", rate_into},
       {"optimizer", optimizer_into},
@@ -338,6 +347,15 @@ void refuse_other_training(const Json& tree, const std::string& source) {
   }
 }
 
+void refuse_contradictions(const Json& tree, const std::string& source) {
+  const auto is = [&](const char* key, const Json& value) { return tree.contains(key) && tree[key] == value; };
+  if (is("bf16", true) && is("fp16", true))
+    throw InputError(source + ": bf16 and fp16 are both true: leave one of them on");
+  if (is("load_in_8bit", true) && (is("load_in_4bit", true) || is("adapter", "qlora")))
+    throw InputError(source + ": load_in_8bit is true, and the base is to have 4 bits (" +
+                     (is("adapter", "qlora") ? "adapter: qlora" : "load_in_4bit") + "): leave one of them");
+}
+
 /// Keys that the method does not read would be refused.
 void drop_other_preferences(ForeignConfig& config) {
   PreferenceSection preference;
@@ -386,6 +404,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
       !(tree.contains("base_model") || tree.contains("datasets") || tree.contains("pretraining_dataset")))
     throw InputError(source + ": has neither base_model nor datasets, so it is no configuration of axolotl");
   refuse_other_training(tree, source);
+  refuse_contradictions(tree, source);
   ForeignConfig config;
   config.tool = "axolotl";
   config.source = source;

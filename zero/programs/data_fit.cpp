@@ -30,8 +30,10 @@ TrainingRows rows_of_shorter(Config& config, const ModelConfig& model, const std
   }
 }
 
-/// No longer than the longest row: the memory and time of longer ones would be planned in vain.
+/// No longer than the longest row: the memory and time of longer ones would be planned in vain. Packed rows would be
+/// packed otherwise, and rows of other validation files may be longer.
 void shorten(Config& config, const TrainingRows& counts) {
+  if (config.data.packing || !config.data.validation.empty()) return;
   const std::int64_t whole = (counts.longest + length_unit - 1) / length_unit * length_unit;
   config.training.seq_len = std::min(config.training.seq_len, whole);
 }

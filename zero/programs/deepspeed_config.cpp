@@ -97,6 +97,7 @@ const KeyTable& deepspeed_table() {
       {"optimizer.params.adam_w_mode", as_here(true, "weight decay is always AdamW's here, never a part of gradients")},
       {"optimizer.params.bias_correction", as_here(true, "the moments' bias is always corrected here")},
       {"optimizer.params.lr", number("optimizer.lr")},
+      {"optimizer.params.learning_rate", misnamed("lr")},
       {"optimizer.params.eps", number("optimizer.eps")},
       {"optimizer.params.weight_decay", number("optimizer.weight_decay")},
       {"optimizer.params.betas", betas_into},
@@ -184,6 +185,18 @@ void refuse_contradictions(const Json& tree, const std::string& source) {
       throw InputError(text(source, ": ", section, ": must be an object, and is ", words_of(*found)));
 }
 
+/// JSON is also a model's config.json, for example.
+void require_own_keys(const Json& tree, const std::string& source) {
+  const auto first_of = [](const std::string& path) { return path.substr(0, path.find('.')); };
+  for (const auto& [key, value] : tree.items()) {
+    for (const auto& [path, rule] : deepspeed_table())
+      if (first_of(path) == key) return;
+    for (const auto& [prefix, reason] : deepspeed_prefixes())
+      if (key.starts_with(first_of(prefix))) return;
+  }
+  throw InputError(source + ": has no key of DeepSpeed, whose configurations are the JSON that is translated");
+}
+
 /// DeepSpeed's own defaults. A Trainer's are not known where the file says "auto".
 void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   const auto has = [&](const char* pointer) { return tree.contains(Json::json_pointer(pointer)); };
@@ -247,6 +260,7 @@ ForeignConfig translate_deepspeed(const std::string& words, const std::string& s
   config.tool = "DeepSpeed";
   config.source = source;
   config.given = given;
+  foreign::require_own_keys(tree, source);
   foreign::refuse_contradictions(tree, source);
   foreign::walk(tree, "", foreign::deepspeed_table(), config, [&](const std::string& path) {
     return foreign::why_absent(source, path, foreign::deepspeed_table(), foreign::deepspeed_prefixes(), {"DeepSpeed"});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "zero/config/config_keys.h"
@@ -31,7 +32,7 @@ void print_dropped(const ForeignConfig& foreign, std::ostream& out) {
         std::find_if(lines.begin(), lines.end(), [&reason = why](const auto& line) { return line.first == reason; });
     if (same == lines.end())
       lines.emplace_back(why, key);
-    else
+    else if ((", " + same->second + ",").find(", " + key + ",") == std::string::npos)
       same->second += ", " + key;
   }
   if (!lines.empty()) out << "dropped:\n";
@@ -66,7 +67,7 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"}, given);  // steps and a ratio contradict each other
   const std::int64_t steps = named_steps(foreign, run);
   drop(has_longer_warmup(foreign, steps), {"lr_scheduler.warmup_steps="},
-       text("is longer than the run's ", steps, " steps; a thirtieth of them counts"));
+       text("is longer than the run's ", counted(steps, "step"), "; a thirtieth of them counts"));
   drop(run.seq_len > 0, {"training.seq_len="}, given);
   drop(run.global_batch > 0, {"training.global_batch_size="}, given);
   drop(run.method == "full", {"lora."}, "--method full has no adapter");
@@ -144,11 +145,11 @@ void take_length(const ForeignConfig& foreign, const std::optional<RunLength>& l
     const double part = share.share > 0 ? share.share : 1 / (share.times * std::max(length->epochs, 1e-9));
     const std::int64_t steps = foreign::steps_of_share(part, length->steps);
     write_field(key_named(share.key).field(config), Value(steps));
-    out << share.name << ": " << share.key << '=' << steps << ", of " << length->steps << " steps\n";
+    out << share.name << ": " << share.key << '=' << steps << ", of " << counted(length->steps, "step") << '\n';
   }
   const std::string key = "lr_scheduler.warmup_steps", place = config.where(key);
   if (config.lr_scheduler.warmup_steps <= length->steps || !place.starts_with(foreign.source + ": ")) return;
-  out << place << ": is longer than the run's " << length->steps << " steps; a thirtieth of them counts\n";
+  out << place << ": is longer than the run's " << counted(length->steps, "step") << "; a thirtieth of them counts\n";
   config.lr_scheduler.warmup_steps = length->steps / 30;
 }
 

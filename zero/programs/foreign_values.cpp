@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -21,8 +22,14 @@ std::string lower(std::string words) {
   return words;
 }
 
+/// The tools' ways to ask for a flag, beside true.
+const std::set<std::string>& words_that_are_on() {
+  static const std::set<std::string> words{"true", "auto", "unsloth", "offload", "offload_disk"};
+  return words;
+}
+
 bool is_on(const Json& value) {
-  return value.is_boolean() ? value.get<bool>() : words_of(value) == "auto" || words_of(value) == "unsloth";
+  return value.is_boolean() ? value.get<bool>() : words_that_are_on().contains(words_of(value));
 }
 
 void keep_last(ForeignConfig& config) {
@@ -68,14 +75,50 @@ std::string converted(const KeyRule& rule, const Json& value, const std::string&
   }
 }
 
+std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+/// Drops what another key of the file gave to `key` before `path` gave `setting` (empty: a share). A setting that
+/// `path` has changed in place, as one of two betas, stays.
+void drop_former(ForeignConfig& config, const ForeignConfig& before, const std::string& key, const std::string& setting,
+                 const std::string& path) {
+  const auto drop_named = [&](const std::string& name) {
+    if (name != path) config.dropped.emplace_back(name, path + " counts, which sets the same here");
+  };
+  for (const std::string& former : before.overrides) {
+    const auto name = before.names.find(key);
+    if (key_of(former) != key || former == setting || name == before.names.end()) continue;
+    if (std::erase(config.overrides, former) > 0 || setting.empty()) drop_named(name->second);
+  }
+  for (const ForeignShare& share : before.shares)
+    if (share.key == key) drop_named(share.name);
+}
+
 /// Calls `convert`, and names what it adds by the file's key.
 std::string named(ForeignConfig& config, const std::string& path, const std::function<std::string()>& convert) {
-  const std::size_t settings = config.overrides.size(), shares = config.shares.size();
+  const ForeignConfig before = config;
   std::string why = convert();
-  for (std::size_t i = settings; i < config.overrides.size(); ++i)
-    config.names[config.overrides[i].substr(0, config.overrides[i].find('='))] = path;
-  for (std::size_t i = shares; i < config.shares.size(); ++i) config.shares[i].name = path;
+  for (const std::string& setting : std::vector<std::string>(config.overrides))
+    if (std::ranges::find(before.overrides, setting) == before.overrides.end()) {
+      drop_former(config, before, key_of(setting), setting, path);
+      config.names[key_of(setting)] = path;
+    }
+  for (ForeignShare& share : config.shares)
+    if (share.name.empty()) {
+      share.name = path;
+      drop_former(config, before, share.key, "", path);
+    }
   return why;
+}
+
+/// The accumulation is told once all keys are read: it may make the global batch, or follow from it.
+void tell_accumulation(ForeignConfig& config) {
+  const std::string accumulation = "gradient_accumulation_steps";
+  for (auto& [key, why] : config.dropped)
+    if (key == accumulation && !why.starts_with("\"auto\"") && why != "empty")
+      why = is_set(config, "training.global_batch_size") ? "the global batch counts, and this follows from it"
+            : config.rows_of_rank > 0                    ? ""
+                                                         : "without a micro-batch the planner chooses the batch";
+  std::erase_if(config.dropped, [&](const auto& one) { return one.first == accumulation && one.second.empty(); });
 }
 
 }  // namespace
@@ -163,7 +206,8 @@ Converter steps(const std::string& key) {
 
 Converter flag(const std::string& key, const std::string& if_true, const std::string& if_false) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
-    if (!value.is_boolean() && !is_on(value)) return "neither true nor false: " + words_of(value);
+    if (!value.is_boolean() && !is_on(value) && value != "false")
+      throw InputError("must be true or false, and is " + words_of(value));
     const std::string& toml = is_on(value) ? if_true : if_false;
     if (toml.empty()) return "off, as here";
     set(config, key, toml);
@@ -198,6 +242,13 @@ Converter text_into(std::string ForeignConfig::*field) {
 }
 
 Converter precision(const std::string& name) { return flag("training.precision", toml_text(name)); }
+
+KeyRule misnamed(const std::string& name) {
+  return {[=](const Json&, ForeignConfig&) -> std::string {
+            throw InputError("is the name of another tool: here it is " + name);
+          },
+          true};
+}
 
 KeyRule absent(const std::string& why) {
   return {[=](const Json&, ForeignConfig&) { return why; }, true};
@@ -291,6 +342,7 @@ void drop_without_validation(ForeignConfig& config) {
 
 void finish(ForeignConfig& config) {
   keep_last(config);
+  tell_accumulation(config);
   const bool adamw = has(config, "optimizer.name=\"adamw\"") || has(config, "optimizer.name=\"adamw8bit\"");
   if (adamw) set_default(config, "optimizer.betas", "[0.9, 0.999]");
   const bool decays = has(config, "lr_scheduler.type=\"cosine\"") || has(config, "lr_scheduler.type=\"linear\"");

@@ -64,6 +64,8 @@ Converter text_into(std::string ForeignConfig::*field);
 /// Only one of the tools' two flags is on.
 Converter precision(const std::string& name);
 KeyRule absent(const std::string& why);
+/// A key that only other tools have. Refuses any value: the tool itself would ignore it.
+KeyRule misnamed(const std::string& name);
 /// The optimizer by its name there. An unknown one leaves the default.
 std::string optimizer_into(const Json& value, ForeignConfig& config);
 /// The ranks of an axis over which ranks share rows. Empty key: it is counted alone.

@@ -11,6 +11,7 @@
 #include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/data_files.h"
+#include "zero/config/model_paths.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/setup.h"
 #include "zero/data/examples/example_use.h"
@@ -96,8 +97,7 @@ void check_model(const std::string& model) {
   if (is_preset(model)) return;
   if (!is_there(model))
     throw InputError("--model " + model + ": is neither a path here nor a preset" +
-                     choice_among(model, preset_names()) + "; zero_fetch " + model +
-                     " --to FOLDER fetches a model from a hub");
+                     choice_among(model, preset_names()) + hub_hint(model));
   if (is_folder(model) && !is_there(model + "/config.json"))
     throw InputError("--model " + model + ": has no config.json; it must be a Hugging Face model directory");
   parse_config("[job]\noutput_dir = \"out\"\n[model]\npath = " + toml_text(model) +

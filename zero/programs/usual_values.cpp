@@ -29,9 +29,11 @@ void set_usual_warmup(Config& config) {
 std::string describe_values(const Config& config) {
   const TrainingConfig& training = config.training;
   const SchedulerConfig& schedule = config.lr_scheduler;
+  const double epochs = training.epochs.value_or(0);
   return text(
-      "lr ", config.optimizer.lr, ", ",
-      training.steps ? counted(*training.steps, "step") : text(training.epochs.value_or(0), " epochs"), ", warm-up of ",
+      config.preference ? config.preference->method + ", " : "", "lr ", config.optimizer.lr, ", ",
+      training.steps ? counted(*training.steps, "step") : text(epochs, epochs == 1 ? " epoch" : " epochs"),
+      ", warm-up of ",
       schedule.warmup_ratio > 0 ? text(100 * schedule.warmup_ratio, " %") : counted(schedule.warmup_steps, "step"));
 }
 

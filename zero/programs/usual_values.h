@@ -23,7 +23,8 @@ struct UsualValues {
 /// Warms up for a thirtieth of the steps, or 3 % of the epochs, unless the configuration says otherwise.
 void set_usual_warmup(Config& config);
 
-/// The rate, length and warm-up of a configuration in words: "lr 2e-05, 2 epochs, warm-up of 3 %".
+/// The rate, length and warm-up of a configuration in words: "lr 2e-05, 2 epochs, warm-up of 3 %". The method of
+/// preferences comes first.
 std::string describe_values(const Config& config);
 
 }  // namespace zero

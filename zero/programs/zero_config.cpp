@@ -120,8 +120,8 @@ void fit(const Arguments& arguments, const ForeignConfig& foreign, Config& confi
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
   const std::optional<RunLength> length = fit_to_data(config, model, tokenizer, options);
   if (config.training.seq_len != wanted)
-    std::cout << "the data have no row of " << wanted << " tokens; rows have at most " << config.training.seq_len
-              << '\n';
+    std::cout << "the data have no row of " << wanted << " tokens; training.seq_len is " << config.training.seq_len
+              << (config.row_tokens() > config.training.seq_len ? ", for each of the two answers of a row\n" : "\n");
   take_length(foreign, length, config, std::cout);
   if (!length) return;
   const std::string words = length->describe(config);

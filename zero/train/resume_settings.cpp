@@ -353,7 +353,7 @@ std::string place_changes(const RunDescription& now, const RunDescription& then)
     if (was != is) changes += text(changes.empty() ? "" : ", ", what, " ", was, " -> ", is);
   };
   tell("ranks", then.ranks, now.ranks);
-  if (then.threads > 0) tell("threads of a rank", then.threads, now.threads);
+  if (then.threads > 0 && now.threads > 0) tell("threads of a rank", then.threads, now.threads);
   if (!then.processor.empty())
     tell("processor", then.processor, now.processor.empty() ? std::string("one of no name") : now.processor);
   return changes;

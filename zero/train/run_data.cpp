@@ -226,6 +226,16 @@ void check_first_example(const Config& config, const ModelConfig& model, const s
   }
 }
 
+namespace {
+
+std::int64_t longest_of(const std::shared_ptr<const RowSource>& rows) {
+  std::int64_t longest = 0;
+  for (std::int64_t i = 0; rows && i < rows->size(); ++i) longest = std::max(longest, rows->length(i));
+  return longest;
+}
+
+}  // namespace
+
 TrainingRows count_training_rows(const Config& config, const ModelConfig& model,
                                  const std::optional<Tokenizer>& tokenizer, const std::string& cache_folder,
                                  Communicator& communicator) {
@@ -233,14 +243,13 @@ TrainingRows count_training_rows(const Config& config, const ModelConfig& model,
   options.cache_folder = cache_folder;
   std::vector<RowSet> sets =
       open_sets(options, "data.train", config, config.training.global_batch_size.value_or(2), communicator);
+  TrainingRows counts;
+  for (const RowSet& set : sets)
+    for (const auto& rows : {set.rows, set.mismatched}) counts.longest = std::max(counts.longest, longest_of(rows));
   if (config.data.validation_fraction > 0) all_or_none(communicator, [&] { hold_out(config, sets); });
   const std::shared_ptr<const RowSource> rows = join(sets).rows;
-  TrainingRows counts{.rows = rows->size()};
-  for (std::int64_t i = 0; i < counts.rows; ++i) {
-    const std::int64_t length = rows->length(i);
-    counts.longest = std::max(counts.longest, length);
-    counts.tokens += length;
-  }
+  counts.rows = rows->size();
+  for (std::int64_t i = 0; i < counts.rows; ++i) counts.tokens += rows->length(i);
   return counts;
 }
 

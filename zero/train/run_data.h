@@ -67,8 +67,8 @@ void check_first_example(const Config& config, const ModelConfig& model, const s
 /// The rows that a run trains on.
 struct TrainingRows {
   std::int64_t rows = 0;
-  std::int64_t longest = 0;  // tokens of the longest row
   std::int64_t tokens = 0;   // of all rows
+  std::int64_t longest = 0;  // tokens of the longest row, with those held out and KTO's mismatched answers
 };
 
 /// Counts the rows that the run trains on. Opens and checks files as open_training_data() does. Texts are tokenised

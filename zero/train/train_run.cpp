@@ -121,8 +121,14 @@ void print_resumption(const Job& job, const RunPlan& plan, const TrainArguments&
   const CheckpointFolders folders(calls, checkpoints_root(plan.config));
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
   request.now.ranks = plan.batch.mesh.ranks();
+  if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
   const std::optional<std::int64_t> done = compare_with_checkpoint(request, folders, calls);
-  std::cout << "resumption: " << (done ? text("goes on after step ", *done) : std::string("finds no checkpoint"))
+  if (!done) require_untrained(plan.config.job.output_dir, calls);
+  const bool accepts = !arguments.accepted_changes.empty();
+  std::cout << "resumption: "
+            << (done ? text("the settings are those of the checkpoint of step ", *done,
+                            accepts ? ", but for the accepted changes" : "")
+                     : std::string("there is no checkpoint yet, so the run begins at step 0"))
             << '\n';
 }
 

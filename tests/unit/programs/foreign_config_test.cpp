@@ -45,15 +45,13 @@ TEST(ForeignConfig, TranslatesDeepSpeed) {
 
 TEST(ForeignConfig, ReadsAxolotlAsPyYamlDoes) {
   const ForeignConfig config = translate_axolotl(
-      "base_model: m\nadam_beta2: 0.95\nadam_beta1: 0.8\ntrain_on_inputs: yes\nbf16: on\nmax_steps: -1\nfp16: perhaps\n",
-      "a.yml");
+      "base_model: m\nadam_beta2: 0.95\nadam_beta1: 0.8\ntrain_on_inputs: yes\nbf16: on\nmax_steps: -1\n", "a.yml");
   EXPECT_THAT(
       config.overrides,
       UnorderedElementsAre("optimizer.betas=[0.8, 0.95]", "data.train_on=\"all\"", "training.precision=\"bf16\"",
                            "optimizer.name=\"adamw\"", "optimizer.weight_decay=0.0", "lr_scheduler.type=\"cosine\"",
                            "lr_scheduler.warmup_ratio=0.03", "lr_scheduler.min_lr_ratio=0.0"));
-  EXPECT_THAT(config.dropped,
-              UnorderedElementsAre(Pair("max_steps", "unset there"), Pair("fp16", "neither true nor false: perhaps")));
+  EXPECT_THAT(config.dropped, UnorderedElementsAre(Pair("max_steps", "unset there")));
 }
 
 TEST(ForeignConfig, TranslatesAxolotl) {
@@ -101,6 +99,47 @@ TEST(ForeignConfig, MisspeltKeysThatWouldHaveAnEffectAreRefused) {
   EXPECT_THAT(config.dropped, Contains(Pair("flash_atention", HasSubstr("key of axolotl is flash_attention"))));
   EXPECT_THAT(config.dropped, Contains(Pair("fp8", HasSubstr("bf16"))));
   EXPECT_THAT(config.dropped, Contains(Pair("far_from_all", "nothing here corresponds to it")));
+}
+
+TEST(ForeignConfig, WhatContradictsItselfIsRefused) {
+  const std::string base = "base_model: m\n";
+  for (const auto& [file, said] :
+       {std::pair("bf16: true\nfp16: true\n", "a.yml: bf16 and fp16 are both true: leave one of them on"),
+        {"adapter: qlora\nload_in_8bit: true\n",
+         "a.yml: load_in_8bit is true, and the base is to have 4 bits (adapter: qlora): leave one of them"},
+        {"sample_packing: maybe\n", "a.yml: sample_packing must be true or false, and is maybe"},
+        {"lr: 3e-4\n", "a.yml: lr is the name of another tool: here it is learning_rate"}})
+    EXPECT_EQ(message_of<InputError>([&, file = file] { translate_axolotl(base + file, "a.yml"); }), said);
+  EXPECT_EQ(message_of<InputError>([] { translate_deepspeed(R"({"bf16": {"enabled": "yes"}})", "d"); }),
+            "d: bf16.enabled must be true or false, and is yes");
+  for (const char* file : {R"({"hidden_size": 64, "bos_token_id": 1})", "{}"})
+    EXPECT_EQ(message_of<InputError>([file] { translate_deepspeed(file, "d"); }),
+              "d: has no key of DeepSpeed, whose configurations are the JSON that is translated");
+}
+
+TEST(ForeignConfig, OfTwoKeysForTheSameSettingTheFirstIsDropped) {
+  ForeignConfig config = translate_axolotl("base_model: m\nsaves_per_epoch: 2\nsave_steps: 5\n", "a.yml");
+  EXPECT_THAT(config.overrides, Contains("checkpoint.interval=5"));
+  EXPECT_THAT(config.dropped, Contains(Pair("saves_per_epoch", "save_steps counts, which sets the same here")));
+  config = translate_axolotl("base_model: m\nsave_steps: 5\nsaves_per_epoch: 2\n", "a.yml");
+  EXPECT_THAT(config.overrides, Not(Contains(HasSubstr("checkpoint.interval"))));
+  EXPECT_THAT(config.dropped, Contains(Pair("save_steps", "saves_per_epoch counts, which sets the same here")));
+  config = translate_axolotl("base_model: m\nadapter: qlora\nload_in_4bit: true\n", "a.yml");
+  EXPECT_THAT(config.dropped, Not(Contains(Pair("adapter", testing::_))));
+}
+
+TEST(ForeignConfig, TheAccumulationIsToldByWhatItMakes) {
+  const auto why = [](const ForeignConfig& config) {
+    for (const auto& [key, reason] : config.dropped)
+      if (key == "gradient_accumulation_steps") return reason;
+    return std::string("used");
+  };
+  EXPECT_EQ(why(translate_axolotl("base_model: m\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\n", "a")),
+            "used");
+  EXPECT_THAT(why(translate_axolotl("base_model: m\ngradient_accumulation_steps: 4\n", "a")),
+              HasSubstr("the planner chooses the batch"));
+  EXPECT_THAT(why(translate_deepspeed(R"({"train_batch_size": 8, "gradient_accumulation_steps": 8})", "d")),
+              HasSubstr("the global batch counts"));
 }
 
 TEST(ForeignConfig, SettingsOfTheCommandLineCount) {

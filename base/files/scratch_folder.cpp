@@ -33,13 +33,14 @@ fs::path parent_of(const ScratchOptions& options) {
 
 /// Starts the watcher, whose standard input is `reader`. Returns the system's error, or 0. A session of its own keeps
 /// it alive when the terminal closes or gets Ctrl-C.
-int spawn_watcher(pid_t& watcher, std::string folder, int reader, int writer) {
+int spawn_watcher(pid_t& watcher, std::string folder, int reader) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addclose(&actions, writer);
   posix_spawn_file_actions_adddup2(&actions, reader, STDIN_FILENO);
   for (const int output : {STDOUT_FILENO, STDERR_FILENO})
     posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
+  // The watcher keeps no pipe, socket or file of this process open.
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   sigset_t all, none;
   sigfillset(&all);
   sigemptyset(&none);
@@ -71,7 +72,7 @@ void ScratchFolder::start_watcher() {
   int ends[2];
   int error = ::pipe(ends) == 0 ? 0 : errno;
   if (error == 0) {
-    error = spawn_watcher(watcher_, path_, ends[0], ends[1]);
+    error = spawn_watcher(watcher_, path_, ends[0]);
     ::close(ends[0]);
     alive_ = ends[1];
     if (error == 0) return;

@@ -417,14 +417,28 @@ def check_dry_run(place, args):
     code, said = place.run(*longer)
     assert code == 0 and "resumption: the settings are those of the checkpoint of step 2\n" in said and "changed since the checkpoint: training.steps 2 -> 4" in said, said
     code, said = place.run(*longer, "--set", "training.seed=3")
-    assert code == 2 and "seed=3: is 3 now, and 0 in" in said and ", or resume by the run's own out/config.toml, or begin another run" in said, said
+    assert code == 2 and "seed=3: is 3 now, and 0 in" in said and "out/config.toml, or begin" not in said, said
+    assert said.index("optimizer: ") < said.index("error: "), said  # what was printed first is read first
+    with open(place.path("config.toml")) as file:
+        written = file.read()
+    place.config({**CONFIG, "training": {**CONFIG["training"], "seed": 3}})
+    said = place.run(*longer)[1]
+    assert ", or resume by the run's own out/config.toml, or begin another run" in said, said
+    with open(place.path("config.toml"), "w") as file:
+        file.write(written)
+    code, said = place.run("--resume", "--dry-run", "--set", "training.steps=1")
+    assert code == 2 and "its checkpoint is of step 2" in said, said
     assert said.index("optimizer: ") < said.index("error: "), said  # what was printed first is read first
     code, said = place.run(*longer, "--set", "training.seed=3", "--accept-change", "training.seed")
     assert code == 0 and "of step 2, but for the accepted changes\n" in said and "threads of a rank" not in said, said
     assert before == (sorted(os.listdir(place.path("out"))), sorted(os.listdir(place.path("out/checkpoints"))))
     shutil.rmtree(place.path("out/checkpoints"))
     code, said = place.run(*longer)
-    assert code == 2 and "holds a finished run without checkpoints: there is nothing to resume" in said, said
+    assert code == 0 and "resumption: no whole checkpoint is seen; --resume looks closer" in said, said
+    shutil.rmtree(place.path("out"))
+    os.mkdir(place.path("out"))
+    code, said = place.run(*longer)
+    assert code == 2 and "holds no run to resume" in said, said
 
 
 def run_in_places(names, doc):

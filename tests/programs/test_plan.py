@@ -274,7 +274,10 @@ def check_other_machines(place):
     # The examples of a preview depend on no layout.
     tokenizer, rows = (os.path.join(place.data, *names) for names in (("preferences", "model"), ("smollm2", "gsm8k.jsonl")))
     preview = ["--preview", "1", "--set", f"data.tokenizer={tokenizer}", "--set", f'data.train=["{rows}"]', "--set", "model.vocab_size=400", "--set", "data.chat_template=chatml"]
-    assert place.run("zero_train", "two.toml", *preview).stdout == place.run("zero_train", "two.toml", *preview, "--set", "parallel.context=1").stdout != ""
+    shown = place.run("zero_train", "two.toml", *preview, "--set", "parallel.context=1").stdout
+    assert shown
+    for layout in ("parallel.context=2", "parallel.pipeline=8", "zero.shard_degree=4"):
+        assert place.run("zero_train", "two.toml", *preview, "--set", layout).stdout == shown, layout
     said = place.run("zero_plan", "llama-tiny", "--nodes", "2", "--ranks-per-node", "1", "--link", "10Gbps", "--no-measure").stdout
     assert "10 Gbit/s" in said or "1.25 GB/s" in said, said
 

@@ -15,7 +15,7 @@
 namespace zero::foreign {
 namespace {
 
-constexpr int most_slips = 2;  // of a misspelt key
+constexpr int most_slips = 2, slip_share = 4;  // of a misspelt key: at most a slip in so many letters
 
 std::string lower(std::string words) {
   std::transform(words.begin(), words.end(), words.begin(), [](unsigned char c) { return char(std::tolower(c)); });
@@ -247,7 +247,7 @@ KeyRule misnamed(const std::string& name) {
   return {[=](const Json&, ForeignConfig&) -> std::string {
             throw InputError("is the name of another tool: here it is " + name);
           },
-          true};
+          true, true};
 }
 
 KeyRule absent(const std::string& why) {
@@ -282,12 +282,15 @@ std::string why_absent(const std::string& source, const std::string& path, const
                        const PrefixReasons& prefixes, const std::vector<std::string>& tools) {
   const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
   std::vector<std::string> keys;
-  for (const auto& [key, rule] : table) keys.push_back(key);
+  for (const auto& [key, rule] : table)
+    if (!rule.misnamed) keys.push_back(key);
   const std::string near = nearest_key(path, keys);
   const int distance = near.empty() ? most_slips + 1 : edit_distance(path, near);
   if (distance <= most_slips) {  // before a prefix, which misspelt keys have, too
+    const std::size_t length =
+        near.ends_with(name) ? path.size() : name.size();  // else the slip is in a section's name
     const std::string words = "the nearest key of " + tools.front() + " is " + near;
-    if (!table.at(near).absent && 3 * distance <= int(name.size()))
+    if (!table.at(near).absent && slip_share * distance <= int(length))
       throw InputError(source + ": " + path + ": is unknown here; " + words + ": correct it, or leave it out");
     return "nothing here corresponds to it; " + words;
   }

@@ -18,12 +18,14 @@ using Converter = std::function<std::string(const Json& value, ForeignConfig& co
 /// A key's converter. An absent key has no effect here, whatever its value.
 struct KeyRule {
   // NOLINTNEXTLINE(google-explicit-constructor): a rule is a converter
-  KeyRule(Converter convert, bool absent = false) : convert(std::move(convert)), absent(absent) {}
+  KeyRule(Converter convert, bool absent = false, bool misnamed = false)
+      : convert(std::move(convert)), absent(absent), misnamed(misnamed) {}
   // NOLINTNEXTLINE(google-explicit-constructor): so is a function
   KeyRule(std::string (*convert)(const Json& value, ForeignConfig& config)) : convert(convert) {}
 
   Converter convert;
   bool absent = false;
+  bool misnamed = false;  // of another tool
 };
 /// By the path of a key, such as "optimizer.params.lr".
 using KeyTable = std::map<std::string, KeyRule>;

@@ -22,8 +22,10 @@ constexpr std::int64_t planned_seq_len = 2048, planned_tokens = 131072;
 
 UsualValues usual_values(const PlanInput& input) {
   const auto adapts = [](const std::string& setting) { return setting.starts_with("lora."); };
-  return {is_preset(input.model), std::ranges::any_of(input.overrides, adapts),
-          is_file(input.data) ? use_of_examples(input.data) : ExampleUse::single};
+  const auto prefers = [](const std::string& setting) { return setting.starts_with("preference."); };
+  ExampleUse use = is_file(input.data) ? use_of_examples(input.data) : ExampleUse::single;
+  if (use == ExampleUse::single && std::ranges::any_of(input.overrides, prefers)) use = ExampleUse::pair;
+  return {is_preset(input.model), std::ranges::any_of(input.overrides, adapts), use};
 }
 
 std::string config_text(const PlanInput& input, const std::string& data) {

@@ -12,7 +12,7 @@ struct UsualValues {
   bool adapts = false;                  // LoRA
   ExampleUse use = ExampleUse::single;  // of the data
 
-  /// "lr = 2e-05", with weight_decay where the usual one is not the default: keys of [optimizer], a line each.
+  /// "lr = 2e-5", with weight_decay where the usual one is not the default: keys of [optimizer], a line each.
   std::string optimizer() const;
   /// The section of the usual method, if the data are preferences.
   std::string preference() const;

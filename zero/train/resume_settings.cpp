@@ -282,13 +282,14 @@ std::string shown(std::string value) {
 }
 
 /// The run keeps the configuration that fits its checkpoints.
-std::string own_configuration(const Config& config) {
+std::string own_configuration(const Config& config, const std::string& key) {
+  if (config.overridden.contains(key)) return "";  // the command line would change that one, too
   const std::string own = config.job.output_dir + "/config.toml";
   return is_same_place(config.source, own) || !is_file(own) ? "" : ", or resume by the run's own " + own;
 }
 
 std::string refusal_of(const Config& config, const Difference& d, const std::string& checkpoint) {
-  const std::string begin_another = own_configuration(config) + ", or begin another run",
+  const std::string begin_another = own_configuration(config, d.key) + ", or begin another run",
                     accept = ", or pass --accept-change " + d.key;
   if (d.key == "optimizer.name")
     return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,

@@ -1,6 +1,5 @@
 #include "zero/train/run_plan.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/files/lookup.h"
@@ -39,10 +38,11 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
 
 namespace {
 
-/// The examples of a preview depend on no layout, so one process shows those of any.
-int least_ranks(const ParallelConfig& parallel) {
-  const auto part = [](std::int64_t ranks) { return std::clamp<std::int64_t>(ranks, 1, 1024); };
-  return int(part(part(parallel.tensor) * part(parallel.context) * part(parallel.pipeline)));
+/// The examples of a preview depend on no layout. Returns the one rank that shows them.
+int without_layout(Config& config) {
+  config.parallel = {};
+  config.zero.shard_degree = 0;
+  return 1;
 }
 
 /// A resumed run keeps the batch that followed from its ranks, whatever the ranks are now. The run's own config.toml
@@ -62,7 +62,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice
   check_accepted(arguments.accepted_changes);
   RunPlan plan;
   plan.config = load_config(arguments.config, arguments.overrides, Contradictions::allowed);
-  if (arguments.preview.examples > 0) ranks = std::max(ranks, least_ranks(plan.config.parallel));
+  if (arguments.preview.examples > 0) ranks = without_layout(plan.config);
   if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
   if (arguments.resume) keep_batch(plan.config);
   const auto judge = [&] {

@@ -116,19 +116,20 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// Says where the run would go on. Throws InputError for settings that its checkpoint does not have.
+/// Compares a run that is to be resumed with its newest checkpoint. Throws InputError for settings that differ, and for
+/// an output directory without a run. The run itself looks closer, and takes back what is set aside.
 void print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
+  check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
   const CheckpointFolders folders(calls, checkpoints_root(plan.config));
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
   request.now.ranks = plan.batch.mesh.ranks();
   if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
   const std::optional<std::int64_t> done = compare_with_checkpoint(request, folders, calls);
-  if (!done) require_untrained(plan.config.job.output_dir, calls);
-  const bool accepts = !arguments.accepted_changes.empty();
+  if (done && plan.config.training.steps) check_length(plan, *done, *plan.config.training.steps);
   std::cout << "resumption: "
             << (done ? text("the settings are those of the checkpoint of step ", *done,
-                            accepts ? ", but for the accepted changes" : "")
-                     : std::string("there is no checkpoint yet, so the run begins at step 0"))
+                            arguments.accepted_changes.empty() ? "" : ", but for the accepted changes")
+                     : std::string("no whole checkpoint is seen; --resume looks closer"))
             << '\n';
 }
 

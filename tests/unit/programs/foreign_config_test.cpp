@@ -94,6 +94,12 @@ TEST(ForeignConfig, MisspeltKeysThatWouldHaveAnEffectAreRefused) {
       message_of<InputError>([] { translate_deepspeed(R"({"optimizer": {"params": {"weigth_decay": 1}}})", "d"); }),
       "d: optimizer.params.weigth_decay: is unknown here; the nearest key of DeepSpeed is "
       "optimizer.params.weight_decay: correct it, or leave it out");
+  EXPECT_THAT(
+      message_of<InputError>([] { translate_deepspeed(R"({"bf16": {}, "optimiser": {"params": {"lr": 1}}})", "d"); }),
+      HasSubstr("the nearest key of DeepSpeed is optimizer.params.lr"));
+  EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nseqence_len: 512\n", "a.yml"); }),
+              HasSubstr("the nearest key of axolotl is sequence_len:"));
+  EXPECT_NO_THROW(translate_axolotl("base_model: m\nkd_beta: 0.5\n", "a.yml"));  // a key of axolotl
   const ForeignConfig config =
       translate_axolotl("base_model: m\nflash_atention: true\nfp8: true\nfar_from_all: 1\n", "a.yml");
   EXPECT_THAT(config.dropped, Contains(Pair("flash_atention", HasSubstr("key of axolotl is flash_attention"))));

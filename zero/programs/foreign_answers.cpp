@@ -22,8 +22,6 @@ const ConfigKey& key_named(const std::string& name) {
   return *found;
 }
 
-std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
-
 /// Keys with the same reason share a line.
 void print_dropped(const ForeignConfig& foreign, std::ostream& out) {
   std::vector<std::pair<std::string, std::string>> lines;  // reason, keys
@@ -62,7 +60,7 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
     for (const char* key : keys) foreign::drop(foreign, key, "", why);
   };
   const std::string given = "the command line gives another";
-  for (const std::string& setting : run.overrides) foreign::drop(foreign, key_of(setting) + "=", "", given);
+  for (const std::string& setting : run.overrides) foreign::drop(foreign, foreign::key_of(setting) + "=", "", given);
   drop(run.steps > 0, {"training.steps=", "training.epochs="}, given);
   drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"}, given);  // steps and a ratio contradict each other
   const std::int64_t steps = named_steps(foreign, run);
@@ -90,7 +88,7 @@ void take_batch(const ForeignConfig& foreign, NewRun& run, const MachineRequest&
 }
 
 std::string place_of(const ForeignConfig& foreign, const std::string& setting) {
-  const auto name = foreign.names.find(key_of(setting));
+  const auto name = foreign.names.find(foreign::key_of(setting));
   return foreign.source + ": " + (name == foreign.names.end() ? "the default of " + foreign.tool : name->second) +
          " (" + setting + ")";
 }

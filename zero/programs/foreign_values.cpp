@@ -75,8 +75,6 @@ std::string converted(const KeyRule& rule, const Json& value, const std::string&
   }
 }
 
-std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
-
 /// Drops what another key of the file gave to `key` before `path` gave `setting` (empty: a share). A setting that
 /// `path` has changed in place, as one of two betas, stays.
 void drop_former(ForeignConfig& config, const ForeignConfig& before, const std::string& key, const std::string& setting,
@@ -123,6 +121,8 @@ void tell_accumulation(ForeignConfig& config) {
 
 }  // namespace
 
+std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
 std::string words_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 Json number_of(const Json& value) {
@@ -154,7 +154,7 @@ bool is_set(const ForeignConfig& config, const std::string& key) {
 void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why) {
   std::erase_if(config.overrides, [&](const std::string& setting) {
     if (!setting.starts_with(prefix)) return false;
-    const std::string key = setting.substr(0, setting.find('='));
+    const std::string key = key_of(setting);
     const auto own = config.names.find(key);
     config.dropped.emplace_back(!name.empty() ? name : own == config.names.end() ? key : own->second, why);
     return true;

@@ -32,6 +32,9 @@ using KeyTable = std::map<std::string, KeyRule>;
 /// Reasons by the beginning of a path. The first that matches counts.
 using PrefixReasons = std::vector<std::pair<std::string, std::string>>;
 
+/// "section.key" of "section.key=value".
+std::string key_of(const std::string& setting);
+
 /// A word as it is, any other value as JSON.
 std::string words_of(const Json& value);
 

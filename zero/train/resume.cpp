@@ -38,6 +38,19 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
 }
 
+/// A run without checkpoints may start over only if nothing is lost.
+void require_untrained(const std::string& output, std::int64_t recorded, FileCalls& calls) {
+  const std::string place = "job.output_dir = \"" + output + "\" ";
+  if (holds_result(output, calls))
+    throw InputError(place +
+                     "holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+  if (recorded == 0 && !has_saved(output, calls)) return;
+  throw InputError(text(place, "holds a run that has ",
+                        recorded > 0 ? "trained " + counted(recorded, "step") : std::string("written checkpoints"),
+                        ", and no checkpoint to go on from: bring its checkpoints back to ", output,
+                        "/checkpoints (is a volume missing?), or remove the run and begin anew with --overwrite"));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
@@ -50,25 +63,12 @@ std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request
   return then->position.steps;
 }
 
-void require_untrained(const std::string& output, FileCalls& calls) {
-  const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
-  const std::string place = "job.output_dir = \"" + output + "\" ";
-  if (holds_result(output, calls))
-    throw InputError(place +
-                     "holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
-  if (recorded == 0 && !has_saved(output, calls)) return;
-  throw InputError(text(place, "holds a run that has ",
-                        recorded > 0 ? "trained " + counted(recorded, "step") : std::string("written checkpoints"),
-                        ", and no checkpoint to go on from: bring its checkpoints back to ", output,
-                        "/checkpoints (is a volume missing?), or remove the run and begin anew with --overwrite"));
-}
-
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator) {
   std::int64_t step = -1;
   on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
-    last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
+    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
     folders.take_back();
     if (const auto newest = compare_with_checkpoint(request, folders, calls)) {
       step = *newest;
@@ -77,7 +77,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
     if (!folders.names().empty())
       throw InputError(folders.root() +
                        ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
-    require_untrained(output, calls);
+    require_untrained(output, recorded, calls);
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
   step = broadcast_number(communicator, step, 0);

@@ -30,9 +30,6 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
 std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
                                                     FileCalls& calls);
 
-/// Throws InputError if a run without a checkpoint has trained, since beginning anew would lose that.
-void require_untrained(const std::string& output, FileCalls& calls);
-
 /// The folder to which a run writes, and its contents before the first step. Only rank 0 uses it.
 struct RunFolder {
   std::string path;

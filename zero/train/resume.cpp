@@ -96,7 +96,8 @@ std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPo
                   : MetricsWriter(path, calls));
     });
   };
-  return resumed ? past_refusal(open) : open();  // resume_states() has already removed unfinished checkpoints
+  if (!resumed) return open();
+  return past_refusal(open);  // resume_states() has already removed unfinished checkpoints
 }
 
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {

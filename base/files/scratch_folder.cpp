@@ -31,6 +31,22 @@ fs::path parent_of(const ScratchOptions& options) {
   return fs::absolute(place);
 }
 
+/// Opens a pipe. Where standard streams are closed, it does not take their numbers. Returns the system's error, or 0.
+int open_pipe(int (&ends)[2]) {
+  if (::pipe(ends) != 0) return errno;
+  int error = 0;
+  for (int& end : ends) {
+    const int moved = ::fcntl(end, F_DUPFD, STDERR_FILENO + 1);
+    if (moved < 0) error = errno;
+    ::close(end);
+    end = moved;
+  }
+  if (error == 0) return 0;
+  for (const int end : ends)
+    if (end >= 0) ::close(end);
+  return error;
+}
+
 /// Starts the watcher, whose standard input is `reader`. Returns the system's error, or 0. A session of its own keeps
 /// it alive when the terminal closes or gets Ctrl-C.
 int spawn_watcher(pid_t& watcher, std::string folder, int reader) {
@@ -70,7 +86,7 @@ ScratchFolder::ScratchFolder(const std::string& purpose, const ScratchOptions& o
 // Child programs inherit the writing end.
 void ScratchFolder::start_watcher() {
   int ends[2];
-  int error = ::pipe(ends) == 0 ? 0 : errno;
+  int error = open_pipe(ends);
   if (error == 0) {
     error = spawn_watcher(watcher_, path_, ends[0]);
     ::close(ends[0]);
@@ -86,8 +102,11 @@ ScratchFolder::~ScratchFolder() {
   if (keep_) return;
   std::error_code none;
   fs::remove_all(path_, none);
-  ::kill(watcher_, SIGKILL);
-  while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) continue;
+  // A watcher that somebody has killed may be gone, and its number another process's.
+  if (::waitpid(watcher_, nullptr, WNOHANG) == 0) {
+    ::kill(watcher_, SIGKILL);
+    while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
   ::close(alive_);
 }
 

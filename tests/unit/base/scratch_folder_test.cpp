@@ -1,5 +1,6 @@
 #include "base/files/scratch_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,6 +87,43 @@ TEST(ScratchFolder, IsRemovedAfterTheProgramsOfAKilledProcessHaveEnded) {
   EXPECT_FALSE(fs::exists(folder));
   ::close(told[0]);
   ::close(told[1]);
+}
+
+TEST(ScratchFolder, OneOfTwoOutlivesTheOther) {
+  const TemporaryFolder place;
+  const ScratchFolder first("test", {.place = place.path()});
+  write_into(first.path());
+  {
+    const ScratchFolder second("test", {.place = place.path()});
+    EXPECT_NE(second.path(), first.path());
+  }
+  EXPECT_TRUE(fs::exists(first.path() + "/disk/states"));
+}
+
+TEST(ScratchFolder, TakesNoClosedStandardStream) {
+  const TemporaryFolder place;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) ::close(stream);
+    const ScratchFolder folder("test", {.place = place.path()});
+    ::_exit(::fcntl(STDIN_FILENO, F_GETFD) < 0 && ::fcntl(STDOUT_FILENO, F_GETFD) < 0 ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ScratchFolder, KillsNoOtherProcessWhereItsWatcherIsGone) {
+  const TemporaryFolder place;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    std::signal(SIGCHLD, SIG_IGN);  // children vanish as they end
+    { const ScratchFolder folder("test", {.place = place.path()}); }
+    ::_exit(fs::is_empty(place.path()) ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ScratchFolder, NamesThePlaceWhereNoneCanBeMade) {

@@ -431,10 +431,39 @@ def check_dry_run(place, args):
     assert said.index("optimizer: ") < said.index("error: "), said  # what was printed first is read first
     code, said = place.run(*longer, "--set", "training.seed=3", "--accept-change", "training.seed")
     assert code == 0 and "of step 2, but for the accepted changes\n" in said and "threads of a rank" not in said, said
+    code, said = place.run(*longer, "--accept-change", "lora.r")
+    assert code == 2 and "--accept-change lora.r: the checkpoint's adapter has the tensors of its own value" in said, said
     assert before == (sorted(os.listdir(place.path("out"))), sorted(os.listdir(place.path("out/checkpoints"))))
+    newest = place.path("out/checkpoints/step-00000002")
+    # A checkpoint that a killed run was replacing gets its name back when the run goes on.
+    os.rename(newest, newest + ".replaced")
+    code, said = place.run(*longer)
+    assert code == 0 and "resumption: the settings are those of the checkpoint of step 2\n" in said and os.path.isdir(newest + ".replaced"), said
+    os.rename(newest + ".replaced", newest)
+    # States are missing beside a good manifest, or cut: the one before counts, as in the run.
+    states = newest + "/rank-00001.states"
+    os.truncate(states, 100)
+    code, said = place.run(*longer)
+    assert code == 0 and "of the checkpoint of step 1\n" in said and "a newer checkpoint is passed over: out/checkpoints/step-00000002/rank-00001.states: has 100 bytes" in said, said
+    os.remove(states)
+    code, said = place.run(*longer)
+    assert code == 0 and "of the checkpoint of step 1\n" in said and "rank-00001.states: is missing" in said, said
+    os.remove(place.path("out/checkpoints/step-00000001/rank-00000.states"))
+    code, said = place.run(*longer)
+    assert code == 2 and "out/checkpoints: no checkpoint there verifies (out/checkpoints/step-00000002/rank-00001.states: is missing)" in said, said
     shutil.rmtree(place.path("out/checkpoints"))
     code, said = place.run(*longer)
-    assert code == 0 and "resumption: no whole checkpoint is seen; --resume looks closer" in said, said
+    assert code == 2 and "holds a finished run without checkpoints" in said, said
+    shutil.rmtree(place.path("out/model"))
+    code, said = place.run(*longer)
+    assert code == 2 and "holds a run that has trained 2 steps, and no checkpoint to go on from" in said, said
+    os.remove(place.path("out/metrics.jsonl"))
+    with open(place.path("out/.zero_run")) as file:
+        mark = file.read()
+    with open(place.path("out/.zero_run"), "w") as file:
+        file.write(mark.replace("The run has written checkpoints.\n", ""))
+    code, said = place.run(*longer)
+    assert code == 0 and "resumption: there is no checkpoint yet: the run begins at step 0\n" in said, said
     shutil.rmtree(place.path("out"))
     os.mkdir(place.path("out"))
     code, said = place.run(*longer)

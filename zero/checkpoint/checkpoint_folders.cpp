@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -112,22 +113,35 @@ void CheckpointFolders::replace(std::int64_t step) {
   }
 }
 
-int CheckpointFolders::take_back() {
-  int taken = 0;
+std::vector<CheckpointFolders::Complete> CheckpointFolders::replaced_ones() const {
+  std::vector<Complete> found;
   for (const std::string& name : names_in(root_, calls_)) {
     const std::optional<std::int64_t> step = step_of(name, replaced);
-    const std::string former = root_ + "/" + name;
-    if (!step || is_complete(*step) || !is_complete(former)) continue;
-    int renamed = calls_.rename(former, path(*step));
+    const std::string folder = root_ + "/" + name;
+    if (step && !is_complete(*step) && is_complete(folder)) found.push_back({*step, folder});
+  }
+  return found;
+}
+
+std::vector<CheckpointFolders::Complete> CheckpointFolders::resumable() const {
+  std::vector<Complete> all = replaced_ones();
+  for (const std::int64_t step : steps()) all.push_back({step, path(step)});
+  std::ranges::sort(all, std::ranges::greater(), &Complete::step);
+  return all;
+}
+
+int CheckpointFolders::take_back() {
+  const std::vector<Complete> all = replaced_ones();
+  for (const auto& [step, former] : all) {
+    int renamed = calls_.rename(former, path(step));
     if (renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)) {
-      put_aside(path(*step));
-      renamed = calls_.rename(former, path(*step));
+      put_aside(path(step));
+      renamed = calls_.rename(former, path(step));
     }
     check_call(renamed, former, "renamed");
     check_call(calls_.sync_directory(root_), root_, "synced");
-    ++taken;
   }
-  return taken;
+  return int(all.size());
 }
 
 void CheckpointFolders::prune(std::int64_t keep) {

@@ -27,6 +27,12 @@ class CheckpointFolders {
 
   /// Steps of complete checkpoints (folders with a manifest), newest first.
   std::vector<std::int64_t> steps() const;
+  /// Complete checkpoints as take_back() will leave them, newest first, each with the folder that holds it now.
+  struct Complete {
+    std::int64_t step = 0;
+    std::string folder;
+  };
+  std::vector<Complete> resumable() const;
   /// Steps whose names are taken, by a complete checkpoint or by anything else, newest first.
   std::vector<std::int64_t> names() const;
 
@@ -57,6 +63,8 @@ class CheckpointFolders {
  private:
   bool is_complete(std::int64_t step) const { return is_complete(path(step)); }
   bool is_complete(const std::string& folder) const;
+  /// Checkpoints that were being replaced when a run was killed.
+  std::vector<Complete> replaced_ones() const;
   void replace(std::int64_t step);
   bool gone(const std::string& path);
   void put_aside(const std::string& folder);

@@ -170,11 +170,14 @@ void SavedStates::verify() {
   for (int f = 0; f < int(manifest_.files.size()); ++f) reader(f).verify();
 }
 
-void SavedStates::check_files() {
-  const std::vector<std::string> names = names_in(folder_, calls_);
-  for (const SavedFile& file : manifest_.files)
-    if (!std::binary_search(names.begin(), names.end(), file.name))
-      throw DamagedCheckpoint(text(folder_, "/", file.name, ": is missing"));
+void SavedStates::check_files() const {
+  for (const SavedFile& file : manifest_.files) {
+    const std::string path = folder_ + "/" + file.name;
+    const FileFacts facts = facts_of(path, calls_);
+    if (facts.kind == FileFacts::Kind::absent) throw DamagedCheckpoint(path + ": is missing");
+    if (facts.bytes != file.mark.bytes)
+      throw DamagedCheckpoint(text(path, ": has ", facts.bytes, " bytes and was written with ", file.mark.bytes));
+  }
 }
 
 namespace {

@@ -55,8 +55,9 @@ class SavedStates {
                   const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();
-  /// Throws DamagedCheckpoint if the folder lacks a file. On another node, a rank may see a new file later.
-  void check_files();
+  /// Throws DamagedCheckpoint if the folder lacks a file, or if a file has another size. On another node, a rank may
+  /// see a new file later.
+  void check_files() const;
 
  private:
   struct Place {

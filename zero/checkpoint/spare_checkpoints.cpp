@@ -196,6 +196,13 @@ std::optional<std::string> make_spare_folder(const std::string& place, FileCalls
   return std::nullopt;
 }
 
+std::string newest_spare_after(std::int64_t step, const std::vector<std::string>& places, const OwnerOf& owner_of,
+                               FileCalls& calls) {
+  for (const SpareCheckpoint& spare : spare_checkpoints(places, owner_of, calls))
+    if (spare.step > step && !fault_of(spare, calls)) return spare.folder;
+  return "";
+}
+
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls) {
   const std::vector<SpareCheckpoint> spares = spare_checkpoints(places, owner_of, calls);

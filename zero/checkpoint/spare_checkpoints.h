@@ -21,6 +21,11 @@ using OwnerOf = std::function<Owner(const RunDescription&)>;
 /// another user, as on a file server that maps root. Throws UnreadableError if that cannot be determined.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
+/// Returns the folder zero-checkpoint-XXXXXX with a run's newest spare checkpoint if that is newer than `step`; empty:
+/// there is none. Changes nothing.
+std::string newest_spare_after(std::int64_t step, const std::vector<std::string>& places, const OwnerOf& owner_of,
+                               FileCalls& calls);
+
 /// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable. Copies nothing if `home`
 /// has an intact checkpoint that is at least as new. Then removes spares that are not newer than the newest intact
 /// checkpoint in `home`. A spare that fails verification or has an unknown owner stays, with a warning, and the next

@@ -7,17 +7,28 @@
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/checkpoint/damaged_checkpoint.h"
+#include "zero/checkpoint/saved_states.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_mark.h"
 
 namespace zero {
 namespace {
 
-std::optional<Manifest> newest_manifest(const CheckpointFolders& folders, FileCalls& calls) {
-  for (const std::int64_t step : folders.steps()) {
+struct WholeCheckpoint {
+  Manifest manifest;
+  std::string folder;
+};
+
+/// Returns none if there is none. Adds to `damages` why newer ones are not whole.
+std::optional<WholeCheckpoint> newest_whole(const CheckpointFolders& folders, FileCalls& calls,
+                                            std::vector<std::string>& damages) {
+  for (const auto& [step, folder] : folders.resumable()) {
     try {
-      return read_manifest(calls, folders.path(step));
-    } catch (const DamagedCheckpoint&) {  // resume_states() reports it
+      const SavedStates saved(calls, folder);
+      saved.check_files();
+      return WholeCheckpoint{saved.manifest(), folder};
+    } catch (const DamagedCheckpoint& error) {
+      damages.emplace_back(error.what());
     }
   }
   return std::nullopt;
@@ -53,32 +64,38 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
 
 }  // namespace
 
-std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
-                                                    FileCalls& calls) {
-  const std::optional<Manifest> then = newest_manifest(folders, calls);
-  if (!then) return std::nullopt;
-  require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted,
-                        folders.path(then->position.steps));
-  tell_changes(request, *then);
-  return then->position.steps;
+std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls) {
+  std::vector<std::string> damages;
+  const std::optional<WholeCheckpoint> newest = newest_whole(folders, calls, damages);
+  return newest ? newest->manifest.position.steps : -1;
+}
+
+Resumption find_resumption(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls) {
+  const std::string& output = request.config.job.output_dir;
+  const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
+  Resumption found;
+  if (const auto then = newest_whole(folders, calls, found.damages)) {
+    require_same_settings(request.config, request.now.settings, then->manifest.run.settings, request.accepted,
+                          then->folder);
+    tell_changes(request, then->manifest);
+    found.step = then->manifest.position.steps;
+  } else if (!found.damages.empty() || !folders.names().empty()) {
+    throw InputError(text(folders.root(), ": no checkpoint there verifies",
+                          found.damages.empty() ? "" : text(" (", found.damages.front(), ")"),
+                          ": see that this node is shown this folder, or begin anew with --overwrite"));
+  } else {
+    require_untrained(output, recorded, calls);
+  }
+  return found;
 }
 
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator) {
   std::int64_t step = -1;
   on_first(communicator, [&] {
-    const std::string& output = request.config.job.output_dir;
-    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
     folders.take_back();
-    if (const auto newest = compare_with_checkpoint(request, folders, calls)) {
-      step = *newest;
-      return;
-    }
-    if (!folders.names().empty())
-      throw InputError(folders.root() +
-                       ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
-    require_untrained(output, recorded, calls);
-    log_info(output, " has no checkpoint yet: the run begins at step 0");
+    step = find_resumption(request, folders, calls).step.value_or(-1);
+    if (step < 0) log_info(request.config.job.output_dir, " has no checkpoint yet: the run begins at step 0");
   });
   step = broadcast_number(communicator, step, 0);
   return step < 0 ? std::nullopt : std::optional(step);

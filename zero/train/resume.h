@@ -19,16 +19,24 @@ struct ResumeRequest {
   std::vector<std::string> accepted;  // settings that may differ
 };
 
-/// Returns the step of the newest checkpoint. If the run died before its first step, logs that and returns none. Throws
-/// InputError for settings that differ, and for a checkpoint that cannot be read. Also throws for a run that has
-/// trained but has no checkpoint, or only damaged ones. Reads only manifests and records. Collective.
+/// The checkpoint from which a run goes on.
+struct Resumption {
+  std::optional<std::int64_t> step;  // none: the run died before its first checkpoint, and begins at step 0
+  std::vector<std::string> damages;  // of newer checkpoints, which are passed over
+};
+
+/// The step of the newest checkpoint whose files are all there; -1: there is none.
+std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls);
+
+/// Finds the newest checkpoint whose files are all there, and compares the run with it. Throws InputError for settings
+/// that differ, and if no checkpoint is whole. Also throws for a run that has trained but has no checkpoint. Reads
+/// manifests and records, and changes nothing. Call it only on rank 0.
+Resumption find_resumption(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls);
+
+/// Does the same for a run that begins now, after it has given checkpoints back their names. Returns the step.
+/// Collective.
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
                                          Communicator& communicator);
-
-/// Compares a run that is to be resumed with its newest checkpoint, whose step it returns; none without a checkpoint.
-/// Throws InputError for settings that differ. Changes nothing. Call it only on rank 0.
-std::optional<std::int64_t> compare_with_checkpoint(const ResumeRequest& request, const CheckpointFolders& folders,
-                                                    FileCalls& calls);
 
 /// The folder to which a run writes, and its contents before the first step. Only rank 0 uses it.
 struct RunFolder {

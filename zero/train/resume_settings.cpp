@@ -89,6 +89,12 @@ bool is_shape(const std::string& key) {
   return key.starts_with("model.") && key != "model.path" && !is_of_dropout(key);
 }
 
+/// Returns true for keys that decide which tensors are trained, and their shapes. States do not fit others.
+bool is_of_adapter(const std::string& key) {
+  static const std::set<std::string> keys{"lora.r", "lora.target_modules", "lora.modules_to_save", "lora.use_dora"};
+  return keys.contains(key);
+}
+
 bool in_another_way(const std::string& was, const std::string& is) {
   return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none";
 }
@@ -203,6 +209,10 @@ void check_accepted(const std::vector<std::string>& accepted) {
   for (const std::string& key : accepted) {
     if (is_shape(key))
       throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
+    if (is_of_adapter(key))
+      throw InputError(text("--accept-change ", key,
+                            ": the checkpoint's adapter has the tensors of its own value: keep that, or begin another "
+                            "run, from the trained model (zero_export)"));
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string nearest = nearest_key(key, known);
     throw InputError(text("--accept-change ", key, ": there is no such key",
@@ -309,7 +319,7 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
                 begin_another, accept, " to go on with these");
   return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
               ": give it the value that it had", begin_another,
-              is_shape(d.key) ? "" : accept + " to go on with the new one",
+              is_shape(d.key) || is_of_adapter(d.key) ? "" : accept + " to go on with the new one",
               in_another_way(d.was, d.is)
                   ? ". An earlier version told of files in another way: accept it where they are the same"
                   : "");

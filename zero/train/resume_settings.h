@@ -34,8 +34,8 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
 std::string start_mark(const Config& config, const ModelConfig& model, const Settings& settings,
                        const CoreSet& cores = {});
 
-/// Throws InputError for unknown keys, and names the nearest known key. Also throws for keys of the model's shape,
-/// which cannot change.
+/// Throws InputError for unknown keys, and names the nearest known key. Also throws for keys that decide the shapes of
+/// the model or of its adapter, which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);
 
 /// Throws InputError if a key differs between `now` and `then` and is not in `accepted`. The message lists every such

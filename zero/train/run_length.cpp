@@ -9,6 +9,7 @@
 #include "base/files/scratch_folder.h"
 #include "base/log.h"
 #include "comm/self_communicator.h"
+#include "zero/config/config_rules.h"
 #include "zero/config/data_files.h"
 #include "zero/data/rows/sample_order.h"
 #include "zero/train/run_data.h"
@@ -34,7 +35,7 @@ std::string RunLength::describe(const Config& config) const {
   const bool varies = 10 * mean < 9 * most;
   return text(counted(counts.rows, "row"), " of ", varies ? "at most " : "", most, " tokens",
               varies ? text(", ", mean, " on average") : "", ": ", counted(steps, "step"), " of ",
-              counted(batch, "row"), ", ", passes, epochs == 1 ? " epoch" : " epochs");
+              counted(batch, "row"), ", ", passes, passes == std::string("1") ? " epoch" : " epochs");
 }
 
 bool are_countable(const std::vector<std::string>& files) {
@@ -53,6 +54,16 @@ TrainingRows count_rows(const Config& config, const ModelConfig& model, const st
     folder.emplace("rows");
   SelfCommunicator self;
   return count_training_rows(config, model, tokenizer, folder ? folder->path() : "", self);
+}
+
+std::string counted_length(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+  const bool are_ids =
+      std::ranges::all_of(config.data.train, [](const std::string& file) { return data_kind(file) == "bin"; });
+  if ((!tokenizer && !are_ids) || !are_countable(config.data.train)) return "";
+  const RunLength length = RunLength::of(config, count_rows(config, model, tokenizer));
+  std::string words = length.describe(config);
+  validate_for_steps(config, length.steps, words);
+  return words;
 }
 
 }  // namespace zero

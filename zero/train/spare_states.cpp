@@ -34,6 +34,10 @@ Owner owner_of(const RunDescription& then, const RunDescription& now, const std:
   return place.empty() || is_there(place) ? Owner::unknown : Owner::this_run;
 }
 
+OwnerOf owner_for(const RunDescription& now, const Config& config) {
+  return [&now, output = config.job.output_dir](const RunDescription& then) { return owner_of(then, now, output); };
+}
+
 }  // namespace
 
 std::vector<std::string> spare_places(const Config& config) {
@@ -47,11 +51,11 @@ std::vector<std::string> spare_places(const Config& config) {
 
 void bring_home_spare_states(const Config& config, const RunDescription& run, CheckpointFolders& home, FileCalls& calls,
                              Communicator& control) {
-  on_first(control, [&] {
-    bring_home(
-        home, spare_places(config),
-        [&](const RunDescription& then) { return owner_of(then, run, config.job.output_dir); }, calls);
-  });
+  on_first(control, [&] { bring_home(home, spare_places(config), owner_for(run, config), calls); });
+}
+
+std::string spare_folder_after(std::int64_t step, const Config& config, const RunDescription& run, FileCalls& calls) {
+  return newest_spare_after(step, spare_places(config), owner_for(run, config), calls);
 }
 
 }  // namespace zero

@@ -20,4 +20,8 @@ std::vector<std::string> spare_places(const Config& config);
 void bring_home_spare_states(const Config& config, const RunDescription& run, CheckpointFolders& home, FileCalls& calls,
                              Communicator& control);
 
+/// Returns the folder of the checkpoint that bring_home_spare_states() would move to a home whose newest intact
+/// checkpoint is of `step`; empty: there is none. Changes nothing. Call it only on rank 0.
+std::string spare_folder_after(std::int64_t step, const Config& config, const RunDescription& run, FileCalls& calls);
+
 }  // namespace zero

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/past_refusal.h"
 #include "base/log.h"
@@ -100,7 +101,7 @@ std::string choose_matmul() {
 void check_length(const RunPlan& plan, std::int64_t done, std::int64_t steps) {
   if (done <= steps) return;
   throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"),
-                        ": the run is to end after ", steps, " steps, and its checkpoint is of step ", done,
+                        ": the run is to end after ", counted(steps, "step"), ", and its checkpoint is of step ", done,
                         ": name more"));
 }
 
@@ -116,34 +117,32 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// Compares a run that is to be resumed with its newest checkpoint. Throws InputError for settings that differ, and for
-/// an output directory without a run. The run itself looks closer, and takes back what is set aside.
+/// Prints from which checkpoint a run would go on. Throws InputError for what the run would refuse before it reads
+/// states.
 void print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
   check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
-  const CheckpointFolders folders(calls, checkpoints_root(plan.config));
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
   request.now.ranks = plan.batch.mesh.ranks();
   if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
-  const std::optional<std::int64_t> done = compare_with_checkpoint(request, folders, calls);
-  if (done && plan.config.training.steps) check_length(plan, *done, *plan.config.training.steps);
-  std::cout << "resumption: "
-            << (done ? text("the settings are those of the checkpoint of step ", *done,
-                            arguments.accepted_changes.empty() ? "" : ", but for the accepted changes")
-                     : std::string("no whole checkpoint is seen; --resume looks closer"))
-            << '\n';
+  const CheckpointFolders home(calls, checkpoints_root(plan.config));
+  const std::string spare = spare_folder_after(newest_whole_step(home, calls), plan.config, request.now, calls);
+  const Resumption found = find_resumption(request, spare.empty() ? home : CheckpointFolders(calls, spare), calls);
+  for (const std::string& damage : found.damages) log_warning("a newer checkpoint is passed over: ", damage);
+  if (!found.step) {
+    std::cout << "resumption: there is no checkpoint yet: the run begins at step 0\n";
+    return;
+  }
+  if (plan.config.training.steps) check_length(plan, *found.step, *plan.config.training.steps);
+  std::cout << "resumption: the settings are those of the checkpoint of step " << *found.step
+            << (arguments.accepted_changes.empty() ? "" : ", but for the accepted changes")
+            << (spare.empty() ? "" : text(", which the run moves from ", spare, " to ", home.root())) << '\n';
 }
 
-/// Prints the rows and steps of the run, if its data are there and small, and so is its tokenizer. Throws InputError
-/// for what the run would refuse.
+/// Prints the rows and steps of the run, if they can be counted. Throws InputError for what the run would refuse.
 void print_length(const RunPlan& plan) {
-  const bool are_ids =
-      std::ranges::all_of(plan.config.data.train, [](const auto& file) { return data_kind(file) == "bin"; });
-  if ((!plan.tokenizer && !are_ids) || !are_countable(plan.config.data.train)) return;
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
-  const RunLength length = RunLength::of(plan.config, count_rows(plan.config, plan.model, plan.tokenizer));
-  const std::string words = length.describe(plan.config);
-  std::cout << "data: " << words << '\n';
-  validate_for_steps(plan.config, length.steps, words);
+  const std::string words = counted_length(plan.config, plan.model, plan.tokenizer);
+  if (!words.empty()) std::cout << "data: " << words << '\n';
 }
 
 /// Returns the options of the run's engine. `device_ranks` null: the ranks compute where they communicate. Collective.

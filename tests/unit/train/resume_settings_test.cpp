@@ -182,6 +182,9 @@ TEST(ResumeSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_THAT(refusal({"no.such"}), HasSubstr("there is no such key"));
   EXPECT_THAT(refusal({"model.hidden_size"}), HasSubstr("another model"));
   EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
+  for (const char* key : {"lora.r", "lora.target_modules", "lora.modules_to_save", "lora.use_dora"})
+    EXPECT_THAT(refusal({key}), HasSubstr("has the tensors of its own value")) << key;
+  EXPECT_EQ(refusal({"lora.lora_alpha"}), "accepted");
 }
 
 std::string difference(const Config& config, const Settings& now, const Settings& then,

@@ -101,6 +101,11 @@ def check_written_configuration_trains(place):
     assert first["largest_local_batch_size"] >= 1, first
     assert len(place.train("planned.toml", 2)) == 2
     assert "exists" in place.run("zero_plan", "config.toml", "--write", "planned.toml", code=2).stderr
+    # What the run would refuse is not written.
+    words = ["zero_plan", "config.toml", "--ranks-per-node", "2", "--no-measure", "--write", "other.toml"]
+    assert "does not exist" in place.run(*words, "--set", 'data.train=["none.bin"]', code=2).stderr
+    assert "must not exceed the run's 2 steps" in place.run(*words, "--set", "lr_scheduler.warmup_steps=3", code=2).stderr
+    assert not os.path.exists(place.path("other.toml"))
 
 
 def check_given_layout(place):
@@ -120,6 +125,9 @@ def check_given_layout(place):
     said = place.run("zero_plan", "cpu.toml", "--ranks-per-node", "3", "--no-measure", "--set", "training.global_batch_size=12", "--set", "training.local_batch_size=4").stdout
     assert "(as given)" in said, said
     assert "given" not in place.plan("llama-tiny", *words)
+    plan = place.plan("cpu.toml", *words, "--only-given")["layouts"][0]
+    assert plan["local_batch_size"] == 1 and plan["accumulation"] == 4 and plan["settings"]["zero.stage"] == "3", plan
+    assert "2 ranks of 1 thread, 300.0 MiB for each rank\n" in place.run("zero_plan", "cpu.toml", *words, "--memory", "300MiB").stdout
     # Of equally fast layouts the smaller comes first.
     layouts = place.plan("cpu.toml", *words, "--best", "100")["layouts"]
     for a, b in zip(layouts, layouts[1:]):
@@ -247,7 +255,7 @@ def check_values_of_a_planned_model(place):
                                  (["llama-tiny", "--data", "tokens.bin"], "lr 0.0006, 1000 steps, warm-up of 33 steps", ("warmup_steps = 33",)),
                                  (["llama-tiny", "--data", "tokens.bin", "--set", "optimizer.lr=0.001"], "lr 0.001, 1000 steps, warm-up of 33 steps", ("lr = 0.001",))):
         said = place.run("zero_plan", *words, *base, "--write", "planned.toml").stdout
-        assert f"wrote planned.toml with the first layout: {values}\nstart it:\n  " in said, (words, said)
+        assert f"wrote planned.toml with the first layout: {values}\ndata: " in said and "\nstart it:\n  " in said, (words, said)
         with open(place.path("planned.toml")) as file:
             text = file.read()
         assert all(line in text.splitlines() for line in lines), (words, lines, text)
@@ -256,7 +264,7 @@ def check_values_of_a_planned_model(place):
     assert "wrote planned.toml: lr" in said, said
     # The output directory of a GGUF file has no such ending.
     place.run("zero_export", model, "small.gguf", "--gguf", "F16")
-    said = place.run("zero_plan", "small.gguf", "--data", "tokens.bin", *base, "--write", "gguf.toml").stdout
+    said = place.run("zero_plan", "small.gguf", "--data", os.path.join(place.data, "smollm2", "gsm8k.jsonl"), *base, "--write", "gguf.toml").stdout
     with open(place.path("gguf.toml")) as file:
         assert 'output_dir = "outputs/small"' in file.read()
 

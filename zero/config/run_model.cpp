@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/families/families.h"
@@ -193,7 +194,7 @@ std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
                      ": the run is never validated, and the rows of data.validation_fraction are not used");
   if (config.training.steps && config.metrics.first_traced_step > double(*config.training.steps))
     doubts.push_back(text(config.where("metrics.trace_steps"), ": no step is traced, because the run has ",
-                          *config.training.steps, " steps"));
+                          counted(*config.training.steps, "step")));
   if (std::string warning = template_warning(config); !warning.empty()) doubts.push_back(std::move(warning));
   if (!run.lora) return doubts;
   if (config.model.preset)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -33,10 +34,10 @@ void LossScale::require_trained(std::int64_t steps, double last_loss) const {
   const bool all_skipped = steps > 0 && skipped_steps_ >= steps;
   if (!all_skipped && std::isfinite(last_loss)) return;
   const std::string what =
-      all_skipped ? text("all ", steps,
-                         " steps were skipped, since gradients overflow fp16; the loss scale has come down to ", scale_)
-                  : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ", steps,
-                         " steps skipped");
+      all_skipped ? text(steps == 1 ? "the only step was" : text("all ", steps, " steps were"),
+                         " skipped, since gradients overflow fp16; the loss scale has come down to ", scale_)
+                  : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ",
+                         counted(steps, "step"), " skipped");
   throw Error(what + ": no model is written, and earlier checkpoints stay. " +
               (all_skipped ? "Train longer, lower" : "Lower") + " " + options_.rates +
               ", or use training.precision = \"bf16\" or \"fp32\"");

@@ -156,17 +156,18 @@ class LayoutSearch::Walk {
     try {
       const BatchArithmetic batch = BatchArithmetic::of(config, search_.machine_.ranks());
       const bool divides_nothing = batch.mesh.shard * batch.mesh.context == 1;
-      if (divides_nothing && config.zero.stage != 1 && config.offload.parameters == "none" && tries_stages())
+      if (divides_nothing && config.zero.stage != 1 && config.offload.parameters == "none" && tries("zero.stage"))
         return;  // as stage 1
+      if (config.zero.shard_degree != 0 && batch.mesh.replicate == 1 && tries("zero.shard_degree"))
+        return;  // as shard_degree 0
       found_.push_back({settings_, search_.time_of(config, batch, search_.assumes_kept(config))});
     } catch (const InputError& error) {  // not a layout of this number of ranks
       search_.why_none_ = error.what();
     }
   }
 
-  bool tries_stages() const {
-    return std::any_of(choices_.begin(), choices_.end(),
-                       [](const LayoutChoice& choice) { return choice.key->full_name() == "zero.stage"; });
+  bool tries(const std::string& key) const {
+    return std::ranges::any_of(choices_, [&](const LayoutChoice& choice) { return choice.key->full_name() == key; });
   }
 
   LayoutSearch& search_;
@@ -235,7 +236,11 @@ PlannedLayout LayoutSearch::given_layout() {
   if (!why.empty()) throw InputError(why);
   MemoryEstimate memory = memory_of(config, batch);
   StepTime time = time_of(config, batch, memory.keeps_inputs);
-  return {{}, config, batch, time, std::move(memory)};
+  LayoutSettings settings;
+  Config values = config;
+  for (const LayoutChoice& choice : choices_of(config_, model_, machine_, /*any_batch=*/true))
+    if (const auto value = read_field(choice.key->field(values))) settings.emplace_back(choice.key, *value);
+  return {std::move(settings), config, batch, time, std::move(memory)};
 }
 
 void LayoutSearch::add_given(SearchResult& result) {

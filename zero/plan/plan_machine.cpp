@@ -9,6 +9,7 @@
 
 #include "base/byte_count.h"
 #include "base/core_share.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/files/free_space.h"
 #include "base/files/lookup.h"
@@ -182,10 +183,12 @@ double link_rate(const std::string& words, const std::string& option) {
 std::string PlanMachine::describe() const {
   std::string ranks_of = text(ranks_per_node, gpu ? " GPU" : " rank", ranks_per_node == 1 ? "" : "s");
   if (!gpu) ranks_of += text(" of ", threads, threads == 1 ? " thread" : " threads");
-  return text(name, ": ", nodes, nodes == 1 ? " node" : " nodes", " with ", ranks_of, ", ",
-              gpu                           ? bytes_text(*budget.device_free) + " free on a GPU"
-              : budget.memory.available < 0 ? "unknown memory"
-                                            : bytes_text(budget.memory.available) + " free in memory");
+  const std::int64_t memory = budget.memory.available;
+  const std::string room = gpu              ? bytes_text(*budget.device_free) + " free on a GPU"
+                           : memory < 0     ? "unknown memory"
+                           : budget.assumed ? bytes_text(memory / budget.ranks_here + budget.process) + " for each rank"
+                                            : bytes_text(memory) + " free in memory";
+  return text(name, ": ", counted(nodes, "node"), " with ", ranks_of, ", ", room);
 }
 
 std::vector<std::string> PlanMachine::sources() const {

@@ -51,6 +51,8 @@ nlohmann::ordered_json json_of(const PlannedLayout& layout, const PlanMachine& m
   nlohmann::ordered_json one;
   one["layout"] = layout.describe();
   for (const auto& [key, value] : layout.settings) one["settings"][key->full_name()] = toml_text(value);
+  one["local_batch_size"] = layout.batch.local_batch_size;
+  one["accumulation"] = layout.batch.accumulation;
   one["seconds"] = layout.time.seconds();
   one["tokens_per_second"] = layout.tokens_per_second();
   one["bound_by"] = layout.time.bound();

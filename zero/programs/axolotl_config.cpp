@@ -116,7 +116,7 @@ std::string warmup_into(const Json& value, ForeignConfig& config) {
 Converter per_epoch(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
     const double times = number_of(value).get<double>();
-    if (times <= 0) return "no number of times: " + words_of(value);
+    if (times <= 0) return "must be a number of times per epoch above 0, and is " + words_of(value);
     if (config.epochs > 0) return set_share(config, key, 1 / (times * config.epochs));
     add_share(config, {.key = key, .times = times, .name = ""});
     return "";

@@ -227,6 +227,7 @@ void list_open_keys(ForeignConfig& config) {
   static const std::map<std::string, std::string> keys{
       {"train_batch_size", "training.global_batch_size"},
       {"train_micro_batch_size_per_gpu", "training.local_batch_size"},
+      {"gradient_accumulation_steps", "training.global_batch_size"},
       {"gradient_clipping", "training.max_norm"},
       {"bf16.enabled", "training.precision"},
       {"fp16.enabled", "training.precision"},

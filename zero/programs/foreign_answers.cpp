@@ -54,6 +54,11 @@ std::int64_t named_steps(const ForeignConfig& foreign, const NewRun& run) {
   return 0;
 }
 
+/// Why a warm-up is not taken.
+std::string longer_than(std::int64_t steps) {
+  return text("is longer than the run's ", counted(steps, "step"), "; a thirtieth of them counts");
+}
+
 void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   const auto drop = [&](bool given, std::initializer_list<const char*> keys, const std::string& why) {
     if (!given) return;
@@ -64,8 +69,7 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   drop(run.steps > 0, {"training.steps=", "training.epochs="}, given);
   drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"}, given);  // steps and a ratio contradict each other
   const std::int64_t steps = named_steps(foreign, run);
-  drop(has_longer_warmup(foreign, steps), {"lr_scheduler.warmup_steps="},
-       text("is longer than the run's ", counted(steps, "step"), "; a thirtieth of them counts"));
+  drop(has_longer_warmup(foreign, steps), {"lr_scheduler.warmup_steps="}, longer_than(steps));
   drop(run.seq_len > 0, {"training.seq_len="}, given);
   drop(run.global_batch > 0, {"training.global_batch_size="}, given);
   drop(run.method == "full", {"lora."}, "--method full has no adapter");
@@ -121,7 +125,8 @@ void take_settings(ForeignConfig& foreign, NewRun& run, const MachineRequest& ma
   drop_replaced(foreign, run);
   if (run.method.empty()) run.method = foreign.lora ? "lora" : "full";
   run.packs = foreign.packs;
-  out << foreign.overrides.size() << (foreign.overrides.size() == 1 ? " key is taken\n" : " keys are taken\n");
+  const std::size_t keys = foreign.overrides.size();
+  out << counted(std::int64_t(keys), "key") << (keys == 1 ? " is taken\n" : " are taken\n");
   for (const std::string& setting : foreign.overrides) {
     out << "  " << setting << '\n';
     run.places[setting] = place_of(foreign, setting);
@@ -147,7 +152,7 @@ void take_length(const ForeignConfig& foreign, const std::optional<RunLength>& l
   }
   const std::string key = "lr_scheduler.warmup_steps", place = config.where(key);
   if (config.lr_scheduler.warmup_steps <= length->steps || !place.starts_with(foreign.source + ": ")) return;
-  out << place << ": is longer than the run's " << counted(length->steps, "step") << "; a thirtieth of them counts\n";
+  out << place << ": " << longer_than(length->steps) << '\n';
   config.lr_scheduler.warmup_steps = length->steps / 30;
 }
 

@@ -97,13 +97,6 @@ std::string resolve_model(const std::string& path) {
   return path;
 }
 
-std::string resolve_adapter(const std::string& given) {
-  const std::string path = adapter_of(given);
-  if (path.empty() || is_adapter(path)) return path;
-  if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text("--adapter ", path, ": ", why));
-  return path;
-}
-
 /// Resolves a run that made an adapter to its base model and the adapter; none for other paths. The run's config.toml
 /// names the base model, so the user must own that file. Otherwise a stranger's folder could name any of the user's
 /// models.
@@ -236,9 +229,17 @@ std::optional<Config> config_of_place(const std::string& path) {
   return config_of_run(run);
 }
 
+std::string resolve_adapter(const std::string& given, const std::string& option) {
+  std::string path = adapter_of(given);
+  if (path.empty() || is_adapter(path)) return path;
+  if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text(option, " ", path, ": ", why));
+  return path;
+}
+
 ModelPlace resolve(const ModelPlace& place) {
   if (const auto run = resolve_adapter_run(place)) return *run;
-  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer, place.unused, place.base};
+  return {resolve_model(place.model), resolve_adapter(place.adapter, "--adapter"), place.tokenizer, place.unused,
+          place.base};
 }
 
 void require_base_of_checkpoint(const ModelPlace& place) {

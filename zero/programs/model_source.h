@@ -59,6 +59,9 @@ struct ModelPlace {
 /// Also throws for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
 ModelPlace resolve(const ModelPlace& place);
 
+/// Resolves the place of an adapter alone, which `option` names in messages.
+std::string resolve_adapter(const std::string& given, const std::string& option);
+
 inline constexpr const char* base_help = "the base model, if the one that the checkpoint names has moved or changed";
 
 /// Throws InputError if a resolved place has a base but is not a checkpoint.

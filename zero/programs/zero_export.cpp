@@ -218,7 +218,7 @@ int run(int argc, char** argv) {
   const bool names_run = is_file(arguments.model + "/config.toml");
   arguments.model = place.model;
   arguments.adapter = place.adapter;
-  arguments.gguf_adapter = resolve({arguments.model, arguments.gguf_adapter}).adapter;
+  arguments.gguf_adapter = resolve_adapter(arguments.gguf_adapter, "--gguf-adapter");
   check_out(arguments);
   if (!names_run && is_checkpoint(arguments.model) && holds_adapter(arguments.model)) {
     write_adapter(arguments);

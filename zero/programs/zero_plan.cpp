@@ -25,6 +25,7 @@
 #include "zero/programs/start_command.h"
 #include "zero/programs/usual_values.h"
 #include "zero/programs/written_output.h"
+#include "zero/train/run_length.h"
 
 namespace zero {
 namespace {
@@ -85,8 +86,11 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
   if (!machine.gpu && (offload.optimizer == "cpu" || offload.parameters == "cpu"))
     std::cout << "  note: offload to \"cpu\" changes nothing on CPUs, whose states are in the host's memory already\n";
   std::cout << "\nglobal batch " << *config.training.global_batch_size << " rows of " << config.row_tokens()
-            << " tokens; " << counted(result.possible, "layout") << " predicted, " << result.too_large
-            << " faster ones do not fit, " << result.illegal << " are refused\n\n";
+            << " tokens; " << counted(result.possible, "layout") << " predicted";
+  if (result.too_large > 0)
+    std::cout << ", " << counted(result.too_large, "faster one") << (result.too_large == 1 ? " does" : " do")
+              << " not fit";
+  std::cout << ", " << result.illegal << " refused\n\n";
   if (!result.best[0].memory.fits) std::cout << "the first does NOT fit " << machine.describe() << "\n";
   if (result.given && !result.given->memory.fits)
     std::cout << "the given layout does NOT fit " << machine.describe() << "\n";
@@ -111,6 +115,18 @@ void plan_as_run(Arguments& arguments, const MeasuredRun& run) {
     arguments.machine.ranks_per_node = std::max(1, run.ranks / arguments.machine.nodes);
 }
 
+/// Describes the length of the run that --write plans for this machine; empty: it cannot be counted. Throws InputError
+/// for files that are not here, and for data that the run would refuse.
+std::string length_of_written(const Arguments& arguments, Config config) {
+  if (arguments.machine.name != "here" || arguments.machine.nodes > 1) return "";  // the files may be elsewhere
+  check_files(config, FileNeed::estimate);
+  if (!config.training.global_batch_size)
+    config.training.global_batch_size = BatchArithmetic::of(config, int(ranks_of(arguments.machine))).global_batch_size;
+  const ModelConfig model = model_config_of(config);
+  start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
+  return counted_length(config, model, tokenizer_of(config, model));
+}
+
 int plan(Arguments& arguments) {
   choose_fast_matmul();
   std::optional<MeasuredRun> run;
@@ -123,6 +139,7 @@ int plan(Arguments& arguments) {
   if (!arguments.write.empty() && is_there(arguments.write))
     throw InputError("--write " + arguments.write + ": exists; name another file, or remove that one");
   if (!arguments.write.empty()) require_folder_for("--write", arguments.write);
+  const std::string length = arguments.write.empty() ? "" : length_of_written(arguments, config);
   PlanMachine machine = make_machine(arguments.machine, config);
   const ModelConfig model = model_config_of(config);
   Config planned = config;
@@ -156,7 +173,7 @@ int plan(Arguments& arguments) {
     if (!arguments.json)
       std::cout << "\nwrote " << arguments.write << (arguments.search.only_given ? "" : " with the first layout")
                 << (arguments.largest_batch ? " and its batch" : "") << ": " << describe_values(result.best[0].config)
-                << "\nstart it:\n  " << command << '\n';
+                << (length.empty() ? "" : "\ndata: " + length) << "\nstart it:\n  " << command << '\n';
   }
   require_written_output();
   return 0;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process/child_process.h"
@@ -79,7 +80,7 @@ LayoutRuns::Outcome LayoutRuns::train(const Layout& layout, const Layout* begins
   } else if (outcome.record.steps.empty() || outcome.record.steps.rbegin()->first != run_.steps) {
     outcome.code = 1;
     outcome.ended_after = outcome.record.steps.empty() ? 0 : outcome.record.steps.rbegin()->first;
-    outcome.last_words = text("the run ended after ", *outcome.ended_after, " of ", run_.steps, " steps");
+    outcome.last_words = text("the run ended after ", *outcome.ended_after, " of ", counted(run_.steps, "step"));
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return outcome;

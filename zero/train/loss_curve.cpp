@@ -109,8 +109,8 @@ std::string doubt_about_losses(const std::vector<double>& losses, std::int64_t v
                uniform = std::log(double(vocabulary));
   const bool guesses = last >= guess * uniform;
   const std::string ends = text("the loss ends at ", number(last)),
-                    uniform_words = text(", what guessing among ", vocabulary, " tokens gives (ln ", vocabulary, " = ",
-                                         number(uniform), ")"),
+                    uniform_words = text(last > uniform / guess ? ", above" : ",", " what guessing among ", vocabulary,
+                                         " tokens gives (ln ", vocabulary, " = ", number(uniform), ")"),
                     remedy = text(": lower ", rates, ", warm up longer, or start again from an earlier model");
   const std::optional<double> begun = n >= least_to_rise ? risen_above(losses, k) : std::nullopt;
   if (guesses && lowest < knowledge * uniform)

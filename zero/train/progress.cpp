@@ -37,7 +37,8 @@ std::string norm_text(double norm) {
 }
 
 std::string bytes_text(double bytes) {
-  return bytes >= 1ll << 30 ? format("%.2f GiB", bytes / (1ll << 30)) : format("%.0f MiB", bytes / (1 << 20));
+  if (bytes >= 1ll << 30) return format("%.2f GiB", bytes / (1ll << 30));
+  return format(bytes < 10 << 20 ? "%.1f MiB" : "%.0f MiB", bytes / (1 << 20));
 }
 
 std::string padded(const std::string& words, std::size_t columns) {

@@ -60,7 +60,7 @@ TEST(LayoutSearch, PlansWithTheConfirmedNumbers) { EXPECT_DOUBLE_EQ(planned_seco
 
 TEST(LayoutSearch, PlansWithTheNumbersOfAnEarlierCall) { EXPECT_GT(planned_seconds(10), 5 * planned_seconds(1)); }
 
-SearchResult found(const std::string& more, int best, bool any_batch = false) {
+SearchResult found(const std::string& more, int best, bool any_batch = false, int nodes = 1) {
   const Config config = parse_config(
       "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-tiny\"\n[data]\ntrain = [\"a.bin\"]\n"
       "[training]\nsteps = 10\nseq_len = 64\nglobal_batch_size = 8\n" +
@@ -68,6 +68,7 @@ SearchResult found(const std::string& more, int best, bool any_batch = false) {
       "run.toml");
   const ModelConfig model = model_config_of(config);
   PlanMachine machine = machine_with(1);
+  machine.nodes = nodes;
   return LayoutSearch(config, model, machine).find({.best = best, .any_batch = any_batch, .shows_given = true});
 }
 
@@ -98,6 +99,24 @@ TEST(LayoutSearch, EquallyFastLayoutsAreSortedByMemory) {
   const SearchResult few = found("", 2);
   ASSERT_EQ(few.best.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(few.best[i].is_same(all.best[i])) << few.best[i].describe();
+}
+
+TEST(LayoutSearch, NoTwoRowsAreAlike) {
+  for (const int nodes : {1, 2}) {
+    const SearchResult all = found("", 1000, true, nodes);
+    for (std::size_t i = 0; i < all.best.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k) EXPECT_FALSE(all.best[i].is_same(all.best[k])) << all.best[i].describe();
+  }
+}
+
+TEST(LayoutSearch, AGivenLayoutHasItsSettings) {
+  const SearchResult result = found("[zero]\nstage = 2\n", 1);
+  ASSERT_TRUE(result.given);
+  std::map<std::string, std::string> settings;
+  for (const auto& [key, value] : result.given->settings) settings[key->full_name()] = toml_text(value);
+  EXPECT_EQ(settings["zero.stage"], "2");
+  EXPECT_EQ(settings["training.local_batch_size"], "1");
+  EXPECT_EQ(settings["offload.optimizer"], "\"none\"");
 }
 
 TEST(LayoutSearch, AGivenLayoutThatIsNotLegalSaysWhy) {

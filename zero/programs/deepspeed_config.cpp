@@ -40,6 +40,12 @@ std::string autocast_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
+/// take_rates_of_muon() takes it, once lr is read.
+std::string rate_of_matrices(const Json& value, ForeignConfig&) {
+  number_of(value);
+  return "";
+}
+
 const KeyTable& deepspeed_table() {
   const std::string buffers = "a size of DeepSpeed's buffers; here buffers follow from the units",
                     whole = "the result is always whole; --set checkpoint.export_dtype sets its type",
@@ -99,6 +105,10 @@ const KeyTable& deepspeed_table() {
       {"optimizer.params.lr", number("optimizer.lr")},
       {"optimizer.params.learning_rate", misnamed("lr")},
       {"optimizer.params.eps", number("optimizer.eps")},
+      {"optimizer.params.momentum", number("optimizer.momentum")},
+      {"optimizer.params.muon_lr", rate_of_matrices},
+      {"optimizer.params.adam_lr", number("optimizer.lr_adamw")},
+      {"data_types.grad_accum_dtype", word("zero.gradient_dtype", {{"fp32", "fp32"}, {"bf16", "bf16"}})},
       {"optimizer.params.weight_decay", number("optimizer.weight_decay")},
       {"optimizer.params.betas", betas_into},
       {"scheduler.type", word("lr_scheduler.type",
@@ -154,6 +164,22 @@ void take_rate_of_scheduler(const Json& tree, ForeignConfig& config) {
   config.overrides.push_back(rate);
 }
 
+/// muon_lr is the rate of the matrices, and adam_lr that of all others. lr stands for one that is missing.
+void take_rates_of_muon(const Json& tree, ForeignConfig& config) {
+  const auto rate = [&](const char* name) -> std::string {
+    const Json::json_pointer place(std::string("/optimizer/params/") + name);
+    return tree.contains(place) && tree[place] != "auto" ? number_of(tree[place]).dump() : "";
+  };
+  const bool is_muon = std::ranges::find(config.overrides, "optimizer.name=\"muon\"") != config.overrides.end();
+  const std::string lr = rate("lr"), matrices = rate("muon_lr"), others = rate("adam_lr");
+  if (!matrices.empty()) {
+    drop(config, "optimizer.lr=", "optimizer.params.lr", "muon_lr is the rate of the matrices");
+    set(config, "optimizer.lr", matrices);
+    config.names["optimizer.lr"] = "optimizer.params.muon_lr";
+  }
+  if (is_muon && others.empty() && !lr.empty()) set_default(config, "optimizer.lr_adamw", lr);
+}
+
 /// DeepSpeed's own defaults of a scheduler's parameters ("Learning Rate Schedulers" in its documentation).
 void add_scheduler_defaults(const Json& tree, ForeignConfig& config) {
   const Json::json_pointer type("/scheduler/type");
@@ -206,12 +232,18 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   if (is_set(config, "optimizer.name") && !has("/optimizer/params/weight_decay"))
     set_default(config, "optimizer.weight_decay", has("/optimizer/params/torch_adam") ? "0.01" : "0.0");
   const bool for_trainer = tree.dump().find("\"auto\"") != std::string::npos;
+  const bool is_sgd = std::ranges::find(config.overrides, "optimizer.name=\"sgd\"") != config.overrides.end();
+  if (is_sgd && !has("/optimizer/params/momentum")) set_default(config, "optimizer.momentum", "0.0");
   if (!has("/scheduler") && for_trainer)
     config.dropped.emplace_back(
         "scheduler",
         "is not in the file, so a Trainer's counts there, usually linear; here cosine does: give "
         "--set lr_scheduler.type=linear, or another");
-  if (!has("/scheduler") && !for_trainer) set_default(config, "lr_scheduler.type", "\"constant\"");
+  if (!has("/scheduler") && !for_trainer) {
+    set_default(config, "lr_scheduler.type", "\"constant\"");
+    if (!is_set(config, "lr_scheduler.warmup_ratio")) set_default(config, "lr_scheduler.warmup_steps", "0");
+  }
+  take_rates_of_muon(tree, config);
   take_rate_of_scheduler(tree, config);
   add_scheduler_defaults(tree, config);
   const auto whole = [&](const char* key) {

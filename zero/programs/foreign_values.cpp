@@ -15,7 +15,7 @@
 namespace zero::foreign {
 namespace {
 
-constexpr int most_slips = 2, slip_share = 4;  // of a misspelt key: at most a slip in so many letters
+constexpr int most_slips = 2;  // of a misspelt key
 
 std::string lower(std::string words) {
   std::transform(words.begin(), words.end(), words.begin(), [](unsigned char c) { return char(std::tolower(c)); });
@@ -278,6 +278,21 @@ Converter shared_rows(const std::string& key, const std::string& why) {
   };
 }
 
+/// "a.b" of "a.b.c"; empty without a point.
+std::string section_of(const std::string& path) {
+  const std::size_t point = path.rfind('.');
+  return point == path.npos ? "" : path.substr(0, point);
+}
+
+/// True if a path with so many slips is long enough to be a misspelt key, not another one. In the section of the known
+/// key its last part counts alone.
+bool is_misspelt(const std::string& path, const std::string& near, int slips) {
+  const std::string section = section_of(path);
+  const std::size_t length =
+      section == section_of(near) && !section.empty() ? path.size() - section.size() - 1 : path.size();
+  return slips == 1 ? length >= 3 : length >= 8;
+}
+
 std::string why_absent(const std::string& source, const std::string& path, const KeyTable& table,
                        const PrefixReasons& prefixes, const std::vector<std::string>& tools) {
   const std::string name = path.substr(path.rfind('.') == path.npos ? 0 : path.rfind('.') + 1);
@@ -287,10 +302,8 @@ std::string why_absent(const std::string& source, const std::string& path, const
   const std::string near = nearest_key(path, keys);
   const int distance = near.empty() ? most_slips + 1 : edit_distance(path, near);
   if (distance <= most_slips) {  // before a prefix, which misspelt keys have, too
-    const std::size_t length =
-        near.ends_with(name) ? path.size() : name.size();  // else the slip is in a section's name
     const std::string words = "the nearest key of " + tools.front() + " is " + near;
-    if (!table.at(near).absent && slip_share * distance <= int(length))
+    if (!table.at(near).absent && is_misspelt(path, near, distance))
       throw InputError(source + ": " + path + ": is unknown here; " + words + ": correct it, or leave it out");
     return "nothing here corresponds to it; " + words;
   }

@@ -100,11 +100,37 @@ TEST(ForeignConfig, MisspeltKeysThatWouldHaveAnEffectAreRefused) {
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nseqence_len: 512\n", "a.yml"); }),
               HasSubstr("the nearest key of axolotl is sequence_len:"));
   EXPECT_NO_THROW(translate_axolotl("base_model: m\nkd_beta: 0.5\n", "a.yml"));  // a key of axolotl
+  for (const char* file : {R"({"optimizer": {"params": {"lrr": 1}}})", R"({"optimizer": {"typ": "Lion"}})",
+                           R"({"bf16": {}, "optimizr": {"typ": "Lion"}})"})
+    EXPECT_THAT(message_of<InputError>([&] { translate_deepspeed(file, "d"); }), HasSubstr("is unknown here")) << file;
+  EXPECT_NO_THROW(translate_deepspeed(R"({"optimizer": {"params": {"r": 1}}})", "d"));  // no slip of lr
   const ForeignConfig config =
       translate_axolotl("base_model: m\nflash_atention: true\nfp8: true\nfar_from_all: 1\n", "a.yml");
   EXPECT_THAT(config.dropped, Contains(Pair("flash_atention", HasSubstr("key of axolotl is flash_attention"))));
   EXPECT_THAT(config.dropped, Contains(Pair("fp8", HasSubstr("bf16"))));
   EXPECT_THAT(config.dropped, Contains(Pair("far_from_all", "nothing here corresponds to it")));
+}
+
+TEST(ForeignConfig, TakesMuonsRatesAndMomentum) {
+  const std::string head =
+      R"({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}, "optimizer": {"type": )";
+  for (const char* rates :
+       {R"("muon_lr": 0.02, "adam_lr": 0.001, "lr": 0.002)", R"("lr": 0.002, "muon_lr": 0.02, "adam_lr": 0.001)"}) {
+    const ForeignConfig config =
+        translate_deepspeed(head + R"("Muon", "params": {"momentum": 0.9, )" + rates + "}}}", "d");
+    EXPECT_THAT(config.overrides, IsSupersetOf({"optimizer.momentum=0.9", "optimizer.lr=0.02",
+                                                "optimizer.lr_adamw=0.001", "zero.gradient_dtype=\"fp32\"",
+                                                "lr_scheduler.type=\"constant\"", "lr_scheduler.warmup_steps=0"}));
+    EXPECT_THAT(config.overrides, Not(Contains("optimizer.lr=0.002")));
+  }
+  EXPECT_THAT(translate_deepspeed(head + R"("Muon", "params": {"lr": 0.002}}})", "d").overrides,
+              IsSupersetOf({"optimizer.lr=0.002", "optimizer.lr_adamw=0.002"}));
+  EXPECT_THAT(translate_deepspeed(head + R"("SGD", "params": {"lr": 0.002}}})", "d").overrides,
+              Contains("optimizer.momentum=0.0"));
+  EXPECT_THAT(translate_axolotl(
+                  "base_model: m\nadapter: qlora\nbnb_config_kwargs:\n  bnb_4bit_use_double_quant: true\n", "a.yml")
+                  .overrides,
+              Contains("lora.double_quantization=true"));
 }
 
 TEST(ForeignConfig, WhatContradictsItselfIsRefused) {

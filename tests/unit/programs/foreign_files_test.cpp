@@ -110,7 +110,7 @@ TEST(DeepSpeedFile, InfinityOnDisk) {
               UnorderedElementsAre("training.global_batch_size=16", "training.precision=\"bf16\"", "zero.stage=3",
                                    "offload.optimizer=\"nvme\"", "offload.parameters=\"nvme\"",
                                    "offload.nvme_dir=\"" + disk.path() + "\"", "training.max_norm=0.0",
-                                   "lr_scheduler.type=\"constant\""));
+                                   "lr_scheduler.type=\"constant\"", "lr_scheduler.warmup_steps=0"));
   // block_size is another tool's name for the length of a row.
   EXPECT_THAT(here.dropped,
               Contains(Pair("aio.block_size", AllOf(HasSubstr("disk engine"), Not(HasSubstr("seq_len"))))));
@@ -127,11 +127,11 @@ TEST(DeepSpeedFile, DefaultsThatDifferAreNamed) {
     "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "sequence_parallel_size": 2,
     "optimizer": {"type": "Adam", "params": {"lr": 2e-4, "betas": [0.5, 0.9], "adam_w_mode": false}}})",
                                                    "ds.json");
-  EXPECT_THAT(
-      config.overrides,
-      UnorderedElementsAre("training.local_batch_size=2", "parallel.context=2", "optimizer.name=\"adamw\"",
-                           "optimizer.lr=0.0002", "optimizer.betas=[0.5, 0.9]", "optimizer.weight_decay=0.0",
-                           "training.precision=\"fp32\"", "training.max_norm=0.0", "lr_scheduler.type=\"constant\""));
+  EXPECT_THAT(config.overrides,
+              UnorderedElementsAre("training.local_batch_size=2", "parallel.context=2", "optimizer.name=\"adamw\"",
+                                   "optimizer.lr=0.0002", "optimizer.betas=[0.5, 0.9]", "optimizer.weight_decay=0.0",
+                                   "training.precision=\"fp32\"", "training.max_norm=0.0",
+                                   "lr_scheduler.type=\"constant\"", "lr_scheduler.warmup_steps=0"));
   EXPECT_EQ(config.rows_of_rank, 8);
   EXPECT_EQ(config.ranks_of_row, 2);
   EXPECT_THAT(config.dropped, Contains(Pair("optimizer.params.adam_w_mode", HasSubstr("weight decay is always"))));
@@ -258,9 +258,9 @@ TEST(DeepSpeedFile, StatesInFewBytes) {
     "zero_optimization": {"stage": 3, "max_live_parameters": 0, "gather_16bit_weights_on_model_save": true,
                           "zenflow": {"topk_ratio": 0.1}}, "compile": {"disable": false}})",
                                                    "ds.json");
-  EXPECT_THAT(config.overrides,
-              UnorderedElementsAre("training.precision=\"bf16\"", "optimizer.state_dtype=\"bf16\"",
-                                   "training.max_norm=1.0", "zero.stage=3", "lr_scheduler.type=\"constant\""));
+  EXPECT_THAT(config.overrides, UnorderedElementsAre("training.precision=\"bf16\"", "optimizer.state_dtype=\"bf16\"",
+                                                     "training.max_norm=1.0", "zero.stage=3",
+                                                     "lr_scheduler.type=\"constant\"", "lr_scheduler.warmup_steps=0"));
   EXPECT_THAT(config.dropped, Contains(Pair("bf16.bf16_master_weights_and_grads", HasSubstr("master_dtype=split"))));
   EXPECT_THAT(config.dropped, Contains(Pair("zero_optimization.zenflow.topk_ratio", HasSubstr("partial updates"))));
   for (const auto& [key, why] : config.dropped) EXPECT_THAT(why, Not(HasSubstr("nothing here"))) << key;

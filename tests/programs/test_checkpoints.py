@@ -431,6 +431,8 @@ def check_dry_run(place, args):
     assert said.index("optimizer: ") < said.index("error: "), said  # what was printed first is read first
     code, said = place.run(*longer, "--set", "training.seed=3", "--accept-change", "training.seed")
     assert code == 0 and "of step 2, but for the accepted changes\n" in said and "threads of a rank" not in said, said
+    code, said = place.run(*longer, "--accept-change", "lora.R")
+    assert code == 2 and "lora.R: there is no such key" in said and "`lora.r`" not in said, said
     code, said = place.run(*longer, "--accept-change", "lora.r")
     assert code == 2 and "--accept-change lora.r: the checkpoint's adapter has the tensors of its own value" in said, said
     assert before == (sorted(os.listdir(place.path("out"))), sorted(os.listdir(place.path("out/checkpoints"))))
@@ -440,6 +442,19 @@ def check_dry_run(place, args):
     code, said = place.run(*longer)
     assert code == 0 and "resumption: the settings are those of the checkpoint of step 2\n" in said and os.path.isdir(newest + ".replaced"), said
     os.rename(newest + ".replaced", newest)
+    # So does a folder without a manifest.
+    manifest = newest + "/manifest.json"
+    os.rename(manifest, place.path("kept"))
+    code, said = place.run(*longer)
+    assert code == 0 and "of the checkpoint of step 1\n" in said and "passed over: out/checkpoints/step-00000002/manifest.json: is missing" in said, said
+    os.rename(place.path("kept"), manifest)
+    # A run that ends by epochs is counted.
+    code, said = place.run("--resume", "--dry-run", "--set", "training.epochs=0.001")
+    assert code == 2 and "the run is to end after 1 step, and its checkpoint is of step 2" in said, said
+    code, said = place.run(*longer, "--accept-change", "optimizer.lr")
+    assert code == 0 and "but for" not in said, said
+    code, said = place.run(*longer, "--ranks-per-node", "2", "--memory", "4GiB", ranks=1)
+    assert code == 0 and "resumption: not compared, because the estimate is for another machine\n" in said, said
     # States are missing beside a good manifest, or cut: the one before counts, as in the run.
     states = newest + "/rank-00001.states"
     os.truncate(states, 100)

@@ -55,7 +55,7 @@ def check_goes_home(place, args):
     begin(place, abc=8, xyz=12)
     shutil.copytree(place.path("undisturbed/checkpoints/step-00000012"), place.path("zero-checkpoint-other/step-00000012"))
     code, said = place.run(*RESUME, "--dry-run")
-    assert code == 0 and f"the checkpoint of step 12, which the run moves from {place.folder}/zero-checkpoint-xyz to out/checkpoints\n" in said, said
+    assert code == 0 and f"the checkpoint of step 12; the run moves it from {place.folder}/zero-checkpoint-xyz to out/checkpoints\n" in said, said
     assert len(spare(place)) == 3 and place.checkpoints() == ["step-00000004"], spare(place)
     said = expect_resumed(place, 12)
     assert f"{place.folder}/zero-checkpoint-xyz/step-00000012 is now out/checkpoints/step-00000012" in said, said

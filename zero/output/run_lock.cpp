@@ -69,4 +69,11 @@ void RunLock::make(const std::string& directory) {
   }
 }
 
+bool is_locked(const std::string& directory, FileCalls& calls) {
+  const int file = lock_folder(directory, calls);
+  if (file < 0) return errno == EWOULDBLOCK;
+  calls.close(file);
+  return false;
+}
+
 }  // namespace zero

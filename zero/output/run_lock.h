@@ -29,4 +29,8 @@ class RunLock {
   std::vector<std::string> made_;  // outermost first
 };
 
+/// True if a run holds the lock of the directory. Takes the lock for an instant. A run that starts at that instant
+/// waits.
+bool is_locked(const std::string& directory, FileCalls& calls);
+
 }  // namespace zero

@@ -18,20 +18,30 @@
 namespace zero {
 namespace {
 
-/// Seconds of each step whose preceding step has a line too.
-std::vector<double> step_seconds(const MetricsTable& table) {
+constexpr double short_rows = 0.9;  // rows of fewer of their tokens are not full
+
+/// Seconds of each step after `begin` whose preceding step has a line too.
+std::vector<double> step_seconds(const MetricsTable& table, std::int64_t begin) {
   std::vector<double> all;
   const MetricsSeries *ends = table.find("seconds"), *validations = table.find("validation_loss");
   const auto validated = [&](std::uint32_t row) {
     return validations && std::binary_search(validations->rows.begin(), validations->rows.end(), row);
   };
   for (std::size_t i = 1; ends && i < ends->rows.size(); ++i) {
-    if (validated(ends->rows[i])) continue;
+    if (validated(ends->rows[i]) || table.steps[ends->rows[i - 1]] <= begin) continue;
     const std::int64_t steps = table.steps[ends->rows[i]] - table.steps[ends->rows[i - 1]];
     const double seconds = (ends->values[i] - ends->values[i - 1]) / double(steps);
     if (std::isfinite(seconds)) all.push_back(seconds);
   }
   return all;
+}
+
+/// The mean; 0 if it is not known.
+double tokens_per_step(const MetricsTable& table) {
+  const MetricsSeries* tokens = table.find("tokens");
+  if (!tokens || tokens->rows.size() < 2) return 0;
+  const std::int64_t steps = table.steps[tokens->rows.back()] - table.steps[tokens->rows.front()];
+  return (tokens->values.back() - tokens->values.front()) / double(steps);
 }
 
 std::string error_of(double predicted, double measured) {
@@ -47,17 +57,20 @@ MeasuredRun measured_run(const std::string& folder) {
   MeasuredRun run;
   run.config = (std::filesystem::path(folder) / "config.toml").string();
   std::ifstream file(run.config);
-  run.ranks = run_header_of(std::string(std::istreambuf_iterator<char>(file), {})).ranks;
+  const RunHeader header = run_header_of(std::string(std::istreambuf_iterator<char>(file), {}));
+  run.ranks = header.ranks;
   if (!is_there(folder + "/metrics.jsonl")) return run;
   const MetricsTable table = read_metrics(folder + "/metrics.jsonl");
-  std::vector<double> seconds = step_seconds(table);
+  std::vector<double> seconds = step_seconds(table, header.steps_before);  // former starts may have had other ranks
   run.figures.steps = std::int64_t(seconds.size());
   if (seconds.empty()) return run;
   std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
   run.figures.seconds = seconds[seconds.size() / 2];
   if (const MetricsSeries* peaks = table.find("peak_bytes"))
-    for (const double peak : peaks->values)
-      if (std::isfinite(peak)) run.figures.peak_bytes = std::max(run.figures.peak_bytes, std::int64_t(peak));
+    for (std::size_t i = 0; i < peaks->values.size(); ++i)
+      if (std::isfinite(peaks->values[i]) && table.steps[peaks->rows[i]] > header.steps_before)
+        run.figures.peak_bytes = std::max(run.figures.peak_bytes, std::int64_t(peaks->values[i]));
+  run.tokens_per_step = tokens_per_step(table);
   return run;
 }
 
@@ -81,6 +94,9 @@ std::string comparison_text(const MeasuredRun& run, const PlannedLayout& planned
     lines +=
         text("tensors of the fullest rank: predicted ", bytes_text(bytes), ", measured ",
              bytes_text(measured.peak_bytes), ", error ", error_of(double(bytes), double(measured.peak_bytes)), "\n");
+  if (run.tokens_per_step > 0 && run.tokens_per_step < short_rows * planned.tokens())
+    lines += text("the run's steps had ", std::llround(run.tokens_per_step), " tokens on average, and the plan is for ",
+                  std::llround(planned.tokens()), ", those of full rows\n");
   return lines;
 }
 

@@ -8,9 +8,10 @@
 namespace zero {
 
 struct MeasuredRun {
-  std::string config;  // path of the run's config.toml
-  int ranks = 0;       // 0: unknown
-  MeasuredFigures figures;
+  std::string config;          // path of the run's config.toml
+  int ranks = 0;               // 0: unknown
+  MeasuredFigures figures;     // of the last start
+  double tokens_per_step = 0;  // 0: unknown
 
   /// Why the figures cannot be compared with a plan for `machine`; empty if they can. A comparison needs two timed
   /// steps on as many ranks of this machine. `here`: the plan is for this machine.

@@ -20,6 +20,7 @@
 #include "zero/programs/key_hint.h"
 #include "zero/programs/machine_probe.h"
 #include "zero/programs/measured_run.h"
+#include "zero/programs/new_run.h"
 #include "zero/programs/plan_input.h"
 #include "zero/programs/program.h"
 #include "zero/programs/start_command.h"
@@ -98,7 +99,7 @@ void print(const SearchResult& result, const PlanMachine& machine, const Config&
     std::cout << "the given layout is not legal here: " << result.why_not_given << "\n\n";
   std::cout << plan_table(result, machine) << "\nthe step of the first:\n" << parts_of_step(result.best[0].time);
   std::cout << "memory is that of the fullest rank; batch is rows x micro-batches of a rank; bytes are what a rank "
-               "sends, reads and writes in a step\n";
+               "sends, reads and writes in a step, with a pipeline a rank of its busiest stage\n";
 }
 
 void report_cache(PlanMachine& machine) {
@@ -115,16 +116,18 @@ void plan_as_run(Arguments& arguments, const MeasuredRun& run) {
     arguments.machine.ranks_per_node = std::max(1, run.ranks / arguments.machine.nodes);
 }
 
-/// Describes the length of the run that --write plans for this machine; empty: it cannot be counted. Throws InputError
-/// for files that are not here, and for data that the run would refuse.
+/// Describes the length of the run that --write plans for one node of this machine; empty for others, whose files may
+/// be elsewhere. Throws InputError for files that are not here, and for counted data that the run would refuse.
 std::string length_of_written(const Arguments& arguments, Config config) {
-  if (arguments.machine.name != "here" || arguments.machine.nodes > 1) return "";  // the files may be elsewhere
+  if (arguments.machine.name != "here" || arguments.machine.nodes > 1) return "";
+  if (!arguments.input.data.empty()) check_data(arguments.input.data);
   check_files(config, FileNeed::estimate);
   if (!config.training.global_batch_size)
     config.training.global_batch_size = BatchArithmetic::of(config, int(ranks_of(arguments.machine))).global_batch_size;
   const ModelConfig model = model_config_of(config);
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
-  return counted_length(config, model, tokenizer_of(config, model));
+  const std::optional<RunLength> length = counted_length(config, model, tokenizer_of(config, model));
+  return length ? length->describe(config) : "not counted, because they are large";
 }
 
 int plan(Arguments& arguments) {

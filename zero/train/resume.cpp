@@ -22,28 +22,43 @@ struct WholeCheckpoint {
 /// Returns none if there is none. Adds to `damages` why newer ones are not whole.
 std::optional<WholeCheckpoint> newest_whole(const CheckpointFolders& folders, FileCalls& calls,
                                             std::vector<std::string>& damages) {
-  for (const auto& [step, folder] : folders.resumable()) {
+  const std::vector<CheckpointFolders::Complete> complete = folders.resumable();
+  std::vector<std::int64_t> incomplete = folders.names();
+  for (const auto& [step, folder] : complete) std::erase(incomplete, step);
+  const auto tell_incomplete = [&](std::int64_t before) {
+    for (const std::int64_t step : incomplete)
+      if (step > before) damages.push_back(folders.path(step) + "/manifest.json: is missing");
+  };
+  for (const auto& [step, folder] : complete) {
     try {
       const SavedStates saved(calls, folder);
       saved.check_files();
+      tell_incomplete(step);
       return WholeCheckpoint{saved.manifest(), folder};
     } catch (const DamagedCheckpoint& error) {
       damages.emplace_back(error.what());
     }
   }
+  tell_incomplete(-1);
   return std::nullopt;
 }
 
-void tell_changes(const ResumeRequest& request, const Manifest& then) {
+/// The settings without those that are not known here.
+Settings known_of(const Settings& settings, const ResumeRequest& request) {
+  Settings known = settings;
+  for (const std::string& key : request.unknown)
+    std::erase_if(known, [&](const auto& setting) { return setting.first == key; });
+  return known;
+}
+
+/// `accepted`: the accepted changes.
+void tell_changes(const ResumeRequest& request, const Manifest& then, const std::string& accepted) {
   std::string changes;
   try {
     changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
   } catch (const InputError&) {  // the configuration is of another version, with other keys
   }
-  if (const std::string accepted =
-          accepted_changes(request.config, request.now.settings, then.run.settings, request.accepted);
-      !accepted.empty())
-    changes = accepted + (changes.empty() ? "" : ", " + changes);
+  if (!accepted.empty()) changes = accepted + (changes.empty() ? "" : ", " + changes);
   if (const std::string place = place_changes(request.now, then.run); !place.empty())
     changes = place + (changes.empty() ? "" : ", " + changes);
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
@@ -53,8 +68,11 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
 void require_untrained(const std::string& output, std::int64_t recorded, FileCalls& calls) {
   const std::string place = "job.output_dir = \"" + output + "\" ";
   if (holds_result(output, calls))
-    throw InputError(place +
-                     "holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+    throw InputError(
+        place + "holds a finished run without checkpoints: there is nothing to resume. Bring its checkpoints back to " +
+        output +
+        "/checkpoints (is a volume missing?), train its model further in another run, or begin "
+        "anew with --overwrite");
   if (recorded == 0 && !has_saved(output, calls)) return;
   throw InputError(text(place, "holds a run that has ",
                         recorded > 0 ? "trained " + counted(recorded, "step") : std::string("written checkpoints"),
@@ -64,8 +82,7 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
 
 }  // namespace
 
-std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls) {
-  std::vector<std::string> damages;
+std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls, std::vector<std::string>& damages) {
   const std::optional<WholeCheckpoint> newest = newest_whole(folders, calls, damages);
   return newest ? newest->manifest.position.steps : -1;
 }
@@ -74,15 +91,18 @@ Resumption find_resumption(const ResumeRequest& request, const CheckpointFolders
   const std::string& output = request.config.job.output_dir;
   const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
   Resumption found;
-  if (const auto then = newest_whole(folders, calls, found.damages)) {
-    require_same_settings(request.config, request.now.settings, then->manifest.run.settings, request.accepted,
-                          then->folder);
-    tell_changes(request, then->manifest);
-    found.step = then->manifest.position.steps;
-  } else if (!found.damages.empty() || !folders.names().empty()) {
-    throw InputError(text(folders.root(), ": no checkpoint there verifies",
-                          found.damages.empty() ? "" : text(" (", found.damages.front(), ")"),
-                          ": see that this node is shown this folder, or begin anew with --overwrite"));
+  if (const auto newest = newest_whole(folders, calls, found.damages)) {
+    const Settings now = known_of(request.now.settings, request),
+                   then = known_of(newest->manifest.run.settings, request);
+    require_same_settings(request.config, now, then, request.accepted, newest->folder);
+    const std::string accepted = accepted_changes(request.config, now, then, request.accepted);
+    tell_changes(request, newest->manifest, accepted);
+    found.differs = !accepted.empty();
+    found.step = newest->manifest.position.steps;
+  } else if (!found.damages.empty()) {
+    throw InputError(text(folders.root(), ": no checkpoint there verifies (", found.damages.front(),
+                          "): restore it from a copy, see that this node is shown all of its files, or begin anew with "
+                          "--overwrite"));
   } else {
     require_untrained(output, recorded, calls);
   }

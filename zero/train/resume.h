@@ -15,18 +15,21 @@ namespace zero {
 
 struct ResumeRequest {
   const Config& config;
-  RunDescription now;                 // description of the resumed run, on rank 0
-  std::vector<std::string> accepted;  // settings that may differ
+  RunDescription now;                     // description of the resumed run, on rank 0
+  std::vector<std::string> accepted;      // settings that may differ
+  std::vector<std::string> unknown = {};  // settings that are not known here, and are not compared
 };
 
 /// The checkpoint from which a run goes on.
 struct Resumption {
   std::optional<std::int64_t> step;  // none: the run died before its first checkpoint, and begins at step 0
   std::vector<std::string> damages;  // of newer checkpoints, which are passed over
+  bool differs = false;              // in accepted settings
 };
 
-/// The step of the newest checkpoint whose files are all there; -1: there is none.
-std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls);
+/// The step of the newest checkpoint whose files are all there; -1: there is none. Adds to `damages` why newer ones are
+/// passed over.
+std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls, std::vector<std::string>& damages);
 
 /// Finds the newest checkpoint whose files are all there, and compares the run with it. Throws InputError for settings
 /// that differ, and if no checkpoint is whole. Also throws for a run that has trained but has no checkpoint. Reads

@@ -205,7 +205,7 @@ std::string start_mark(const Config& config, const ModelConfig& model, const Set
 void check_accepted(const std::vector<std::string>& accepted) {
   std::vector<std::string> known{"optimizer.group"};
   for (const ConfigKey& key : config_keys())
-    if (!is_shape(key.full_name())) known.push_back(key.full_name());
+    if (!is_shape(key.full_name()) && !is_of_adapter(key.full_name())) known.push_back(key.full_name());
   for (const std::string& key : accepted) {
     if (is_shape(key))
       throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
@@ -234,6 +234,25 @@ std::string changed_groups(const Config& config, const std::string& was) {
   } catch (const InputError&) {  // the groups are of another version, with other keys
     return "they are written otherwise";
   }
+}
+
+/// The value, in which the order of a list of modules does not count.
+std::string comparable(const std::string& key, const std::string& value) {
+  if ((key != "lora.target_modules" && key != "lora.modules_to_save") || !value.starts_with('[')) return value;
+  const auto list = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return value;
+  return nlohmann::json(std::set<nlohmann::json>(list.begin(), list.end())).dump();
+}
+
+/// A checkpoint of an adapter differs from a run without one in all keys of [lora], and the other way round. Replaces
+/// them by one difference.
+void join_adapter(std::vector<Difference>& found) {
+  const auto is_of_lora = [](const Difference& d) { return d.key.starts_with("lora."); };
+  const auto rank = std::ranges::find(found, "lora.r", &Difference::key);
+  if (rank == found.end() || (rank->was != "none" && rank->is != "none")) return;
+  const bool had = rank->was != "none";
+  std::erase_if(found, [&](const Difference& d) { return is_of_lora(d) || d.key == "model.path"; });
+  found.push_back({"lora", had ? "there" : "none", had ? "none" : "there"});
 }
 
 /// Adds settings that a checkpoint of the same optimizer lacks because they were introduced later. Their defaults are
@@ -270,13 +289,16 @@ std::vector<Difference> differences(const Config& config, const Settings& now, c
   std::vector<Difference> found;
   for (const std::string& key : keys) {
     const std::string was = value_in(before, key), is = value_in(after, key);
-    if (was == is || (key == "optimizer.group" && changed_groups(config, was).empty())) continue;
+    if (comparable(key, was) == comparable(key, is) ||
+        (key == "optimizer.group" && changed_groups(config, was).empty()))
+      continue;
     const bool follows = key.starts_with("optimizer.") && key != "optimizer.group" && !config.is_given(key);
     if (key != name && other_optimizer && follows) continue;
     const bool is_of_one = was == "none" || is == "none";
     if (key != method && other_method && key.starts_with("preference.") && is_of_one) continue;
     found.insert(key == name ? found.begin() : found.end(), {key, was, is});
   }
+  join_adapter(found);
   return found;
 }
 
@@ -291,9 +313,28 @@ std::string shown(std::string value) {
   return value;
 }
 
+/// The keys from which another key has its value where the file does not name it.
+std::vector<std::string> sources_of(const std::string& key) {
+  if (key.starts_with("lora.")) return {"lora.adapter"};
+  if (key.starts_with("model.") || key == "data.tokenizer" || key == "data.chat_template")
+    return {"model.preset", "model.path"};
+  return {};
+}
+
+/// Where the value of a key comes from: its own place, or that of the key from which it follows.
+std::string origin_of(const Config& config, const std::string& key) {
+  if (config.is_given(key) || config.overridden.contains(key)) return config.where(key) + ":";
+  for (const std::string& source : sources_of(key))
+    if (config.is_given(source) || config.overridden.contains(source)) return config.where(source) + ": " + key;
+  return config.where(key) + ":";
+}
+
 /// The run keeps the configuration that fits its checkpoints.
 std::string own_configuration(const Config& config, const std::string& key) {
-  if (config.overridden.contains(key)) return "";  // the command line would change that one, too
+  // The command line would change that one, too.
+  if (config.overridden.contains(key)) return "";
+  for (const std::string& source : sources_of(key))
+    if (config.overridden.contains(source)) return "";
   const std::string own = config.job.output_dir + "/config.toml";
   return is_same_place(config.source, own) || !is_file(own) ? "" : ", or resume by the run's own " + own;
 }
@@ -309,15 +350,20 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
     return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
                 ": states in one type are not read as another: go on with ", d.was,
                 ", or begin a run with its weights (zero_export)");
+  if (d.key == "lora")
+    return d.is == "none" ? text(config.source, ": has no [lora], and ", checkpoint,
+                                 " is of an adapter: give the section that it had", begin_another)
+                          : text(config.source, ": has [lora], and ", checkpoint,
+                                 " is of all weights: leave the section out", begin_another);
   if (d.key == "optimizer.group")
     return text(config.where(d.key), ": differs from ", checkpoint, ": ", changed_groups(config, d.was),
                 ": give what it had", begin_another, accept,
                 " to go on with the new groups where every tensor keeps its optimizer");
   if (d.is.find(scheme) != d.is.npos && d.was.find(scheme) != d.was.npos)
-    return text(config.where(d.key), ": the content differs from that in ", checkpoint,
+    return text(origin_of(config, d.key), " the content differs from that in ", checkpoint,
                 " (size and checksum: ", shown(d.is), " now, ", shown(d.was), " then): name the files that it had",
                 begin_another, accept, " to go on with these");
-  return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
+  return text(origin_of(config, d.key), " is ", d.is, " now, and ", d.was, " in ", checkpoint,
               ": give it the value that it had", begin_another,
               is_shape(d.key) || is_of_adapter(d.key) ? "" : accept + " to go on with the new one",
               in_another_way(d.was, d.is)

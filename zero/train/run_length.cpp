@@ -56,14 +56,14 @@ TrainingRows count_rows(const Config& config, const ModelConfig& model, const st
   return count_training_rows(config, model, tokenizer, folder ? folder->path() : "", self);
 }
 
-std::string counted_length(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
+std::optional<RunLength> counted_length(const Config& config, const ModelConfig& model,
+                                        const std::optional<Tokenizer>& tokenizer) {
   const bool are_ids =
       std::ranges::all_of(config.data.train, [](const std::string& file) { return data_kind(file) == "bin"; });
-  if ((!tokenizer && !are_ids) || !are_countable(config.data.train)) return "";
+  if ((!tokenizer && !are_ids) || !are_countable(config.data.train)) return std::nullopt;
   const RunLength length = RunLength::of(config, count_rows(config, model, tokenizer));
-  std::string words = length.describe(config);
-  validate_for_steps(config, length.steps, words);
-  return words;
+  validate_for_steps(config, length.steps, length.describe(config));
+  return length;
 }
 
 }  // namespace zero

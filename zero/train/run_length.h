@@ -31,8 +31,9 @@ bool are_countable(const std::vector<std::string>& files);
 /// InputError for data that the run would refuse.
 TrainingRows count_rows(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
 
-/// Describes the length of a run if its rows can be counted within seconds; empty: they cannot. Throws InputError for
-/// data that the run would refuse, and for a warm-up that is longer than the run.
-std::string counted_length(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer);
+/// The length of a run if its rows can be counted within seconds; none if they cannot. Throws InputError for data that
+/// the run would refuse, if they are counted, and for a warm-up that is longer than the run.
+std::optional<RunLength> counted_length(const Config& config, const ModelConfig& model,
+                                        const std::optional<Tokenizer>& tokenizer);
 
 }  // namespace zero

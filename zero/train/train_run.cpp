@@ -117,32 +117,58 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
-/// Prints from which checkpoint a run would go on. Throws InputError for what the run would refuse before it reads
-/// states.
-void print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
-  check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
+/// Prints from which checkpoint a run would go on, and returns its step. Throws InputError for what the run would
+/// refuse before it reads states.
+std::optional<std::int64_t> print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments,
+                                             FileCalls& calls) {
+  const std::string& output = plan.config.job.output_dir;
+  check_output_dir(output, plan.former, reads_of(plan, arguments), calls);
+  if (is_locked(output, calls)) log_warning(output, " is in use by another run, whose checkpoints may change");
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
   request.now.ranks = plan.batch.mesh.ranks();
   if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
+  if (plan.lacks_weights(arguments)) request.unknown.emplace_back("model.path");
   const CheckpointFolders home(calls, checkpoints_root(plan.config));
-  const std::string spare = spare_folder_after(newest_whole_step(home, calls), plan.config, request.now, calls);
+  std::vector<std::string> damages;
+  const std::string spare =
+      spare_folder_after(newest_whole_step(home, calls, damages), plan.config, request.now, calls);
   const Resumption found = find_resumption(request, spare.empty() ? home : CheckpointFolders(calls, spare), calls);
-  for (const std::string& damage : found.damages) log_warning("a newer checkpoint is passed over: ", damage);
+  for (const std::string& damage : damages) log_warning("a newer checkpoint is passed over: ", damage);
   if (!found.step) {
     std::cout << "resumption: there is no checkpoint yet: the run begins at step 0\n";
-    return;
+    return std::nullopt;
   }
-  if (plan.config.training.steps) check_length(plan, *found.step, *plan.config.training.steps);
   std::cout << "resumption: the settings are those of the checkpoint of step " << *found.step
-            << (arguments.accepted_changes.empty() ? "" : ", but for the accepted changes")
-            << (spare.empty() ? "" : text(", which the run moves from ", spare, " to ", home.root())) << '\n';
+            << (found.differs ? ", but for the accepted changes" : "")
+            << (request.unknown.empty() ? "" : "; the base's weights are not here, and not compared")
+            << (spare.empty() ? "" : text("; the run moves it from ", spare, " to ", home.root())) << '\n';
+  return found.step;
 }
 
 /// Prints the rows and steps of the run, if they can be counted. Throws InputError for what the run would refuse.
-void print_length(const RunPlan& plan) {
+/// `done`: the steps that a resumed run has done.
+void print_length(const RunPlan& plan, std::optional<std::int64_t> done) {
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
-  const std::string words = counted_length(plan.config, plan.model, plan.tokenizer);
-  if (!words.empty()) std::cout << "data: " << words << '\n';
+  const std::optional<RunLength> length = counted_length(plan.config, plan.model, plan.tokenizer);
+  if (length) std::cout << "data: " << length->describe(plan.config) << '\n';
+  if (done && length) check_length(plan, *done, length->steps);
+  if (done && !length && plan.config.training.steps) check_length(plan, *done, *plan.config.training.steps);
+}
+
+/// Prints all that a dry run tells, from rank 0. Collective.
+void print_plan(Job& job, const RunPlan& plan, RunModel& run, const TrainArguments& arguments,
+                const EstimateRequest& request, FileCalls& calls) {
+  if (job.rank() == 0) log_what_is_missing(plan, arguments);
+  if (job.rank() == 0) log_doubts(plan, run);
+  print_estimate(job, request, arguments.print_config);
+  on_first(job.control(), [&] {
+    std::optional<std::int64_t> done;
+    if (arguments.resume && arguments.target.named())
+      std::cout << "resumption: not compared, because the estimate is for another machine\n";
+    else if (arguments.resume)
+      done = print_resumption(job, plan, arguments, calls);
+    print_length(plan, done);
+  });
 }
 
 /// Returns the options of the run's engine. `device_ranks` null: the ranks compute where they communicate. Collective.
@@ -172,7 +198,9 @@ RunRecords open_records(Job& job, const RunPlan& plan, const TrainArguments& arg
   RunRecords records;
   all_or_none(job.control(), [&] {
     if (job.rank() != 0) return;
-    const std::string configuration = header_of(job, plan, arguments, *calls).line() + resolved_toml(plan.config);
+    RunHeader header = header_of(job, plan, arguments, *calls);
+    if (header.start > 1) header.steps_before = position.steps;
+    const std::string configuration = header.line() + resolved_toml(plan.config);
     records.metrics =
         open_metrics({output, plan.former, reads_of(plan, arguments), configuration, id}, position, calls);
     records.progress =
@@ -200,13 +228,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     return EstimateRequest{plan.config, plan.batch, run.own, plan.device, plan.former, arguments.target};
   };
   if (arguments.dry_run) {
-    if (job.rank() == 0) log_what_is_missing(plan, arguments);
-    if (job.rank() == 0) log_doubts(plan, run);
-    print_estimate(job, asked(), arguments.print_config);
-    on_first(job.control(), [&] {
-      if (arguments.resume && !arguments.target.named()) print_resumption(job, plan, arguments, *calls);
-      print_length(plan);
-    });
+    print_plan(job, plan, run, arguments, asked(), *calls);
     return 0;
   }
   const MemoryEstimate estimate = require_memory(job, asked());

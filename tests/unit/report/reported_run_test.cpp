@@ -54,6 +54,10 @@ TEST(RunHeader, IsReadAsItIsWritten) {
   }
   EXPECT_EQ((RunHeader{"1", 1, 1}.line()), "# zero_train 1, 1 rank\n");
   EXPECT_EQ((RunHeader{"1", 2, 3}.line()), "# zero_train 1, 2 ranks, start 3\n");
+  const RunHeader later{"1", 2, 3, 40};
+  EXPECT_EQ(later.line(), "# zero_train 1, 2 ranks, start 3 after step 40\n");
+  EXPECT_EQ(run_header_of(later.line()).steps_before, 40);
+  EXPECT_EQ(run_header_of(later.line()).start, 3);
   EXPECT_EQ(run_header_of("[job]\n").ranks, 0);
   EXPECT_EQ(run_header_of("").start, 1);
 }

@@ -19,7 +19,9 @@ namespace zero {
 namespace resume_settings_test {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string token =
     R"({"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true})";
@@ -281,6 +283,41 @@ TEST(ResumeSettings, GroupsAreReportedByNumberAndKey) {
   EXPECT_EQ(accepted_changes(config, now, then, {"optimizer.group"}),
             "optimizer.group: group 1 (c.toml:10): lr 0.25 now, 0.5 then");
   EXPECT_THAT(difference(config, now, {}), HasSubstr("there now, not then"));
+}
+
+TEST(ResumeSettings, AnAdapterThatComesOrGoesIsOneDifference) {
+  const Settings adapter{
+      {"lora.lora_alpha", "16.0"}, {"lora.r", "8"}, {"lora.use_dora", "false"}, {"model.path", "7 bytes, 08d7"}};
+  const Config config = parse_config(small, "c.toml");
+  EXPECT_EQ(
+      difference(config, {}, adapter),
+      "c.toml: has no [lora], and out/checkpoints/step-00000001 is of an adapter: give the section that it had, or "
+      "begin another run");
+  EXPECT_EQ(difference(config, adapter, {}),
+            "c.toml: has [lora], and out/checkpoints/step-00000001 is of all weights: leave the section out, or begin "
+            "another run");
+}
+
+TEST(ResumeSettings, TheOrderOfModulesDoesNotCount) {
+  const auto differs = [](const char* now, const char* then) {
+    return difference({}, {{"lora.target_modules", now}}, {{"lora.target_modules", then}});
+  };
+  EXPECT_EQ(differs(R"(["v_proj", "q_proj", "v_proj"])", R"(["q_proj", "v_proj"])"), "");
+  EXPECT_THAT(differs(R"(["v_proj"])", R"(["q_proj", "v_proj"])"), Not(HasSubstr("--accept-change")));
+  EXPECT_THAT(differs(R"("all-linear")", R"(["q_proj"])"), HasSubstr("all-linear"));
+}
+
+TEST(ResumeSettings, AKeyThatFollowsFromAnotherIsReportedByThat) {
+  const TemporaryFolder folder;
+  write(folder / "config.toml", small);
+  const std::string place = "job.output_dir=" + folder.path();
+  const auto differs = [&](const std::vector<std::string>& overrides) {
+    return difference(parse_config(small, "c.toml", overrides), {{"model.head_dim", "48"}}, {{"model.head_dim", "16"}});
+  };
+  EXPECT_THAT(differs({place, "model.path=n"}),
+              AllOf(HasSubstr("--set model.path=n: model.head_dim is 48 now, and 16 in"), Not(HasSubstr("own"))));
+  EXPECT_THAT(differs({place}), AllOf(HasSubstr("c.toml:4: [model] path = \"m\": model.head_dim is 48"),
+                                      HasSubstr("resume by the run's own " + folder.path())));
 }
 
 TEST(ResumeSettings, ChangesToReproducibilityAreReported) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -89,8 +90,9 @@ Then BestModel::at_boundary() {
 
 void BestModel::end_run() {
   if (parts_.engine.host().rank() == 0)
-    log_info("the validation loss has not fallen in ", lowest_.since, " validations: the run ends after step ",
-             parts_.loop.steps_done(), lowest_.step > 0 ? text(", its lowest is that of step ", lowest_.step) : "");
+    log_info("the validation loss has not fallen in ", counted(lowest_.since, "validation"),
+             ": the run ends after step ", parts_.loop.steps_done(),
+             lowest_.step > 0 ? text(", its lowest is that of step ", lowest_.step) : "");
   parts_.loop.end_here();
   if (parts_.loop.steps_done() > 0 && parts_.config.checkpoint.is_regular() &&
       parts_.saving.newest() < parts_.loop.steps_done())

@@ -121,8 +121,10 @@ def check_given_layout(place):
     said = place.run("zero_plan", "cpu.toml", "--ranks-per-node", "3", "--no-measure", "--set", "training.global_batch_size=12", "--set", "training.local_batch_size=4").stdout
     assert "(as given)" in said, said
     assert "given" not in place.plan("llama-tiny", *words)
-    plan = place.plan("cpu.toml", *words, "--only-given")["layouts"][0]
-    assert plan["local_batch_size"] == 1 and plan["accumulation"] == 4 and plan["settings"]["zero.stage"] == "3", plan
+    for more, stage in (([], "3"), (["--set", "zero.stage=2", "--set", "offload.optimizer=none", "--set", "offload.parameters=none"], "2")):
+        plan = place.plan("cpu.toml", *words, *more, "--only-given")["layouts"][0]
+        assert plan["local_batch_size"] == 1 and plan["accumulation"] == 4 and plan["settings"]["zero.stage"] == stage and "offload.optimizer" in plan["settings"], plan
+    assert place.plan("cpu.toml", *words)["given"]["settings"]["offload.optimizer"] == '"cpu"'
     assert "2 ranks of 1 thread, 300.0 MiB for each rank\n" in place.run("zero_plan", "cpu.toml", *words, "--memory", "300MiB").stdout
     # Of equally fast layouts the smaller comes first.
     layouts = place.plan("cpu.toml", *words, "--best", "100")["layouts"]
@@ -166,10 +168,14 @@ def check_refusals(place):
     assert "4 x 32 = 128" in error, error
     error = place.run("zero_plan", "config.toml", "--machine", "h100-node", "--nodes", "4", "--set", "training.global_batch_size=20", code=2).stderr
     assert "1 x 32 = 32" in error, error
-    os.makedirs(place.path("empty"), exist_ok=True)
+    for name in ("empty", "config"):
+        os.makedirs(place.path(name), exist_ok=True)
+    shutil.copy(os.path.join(place.data, "tiny", "model", "config.json"), place.path("config"))
     for words, said in [(["llama-15"], "llama-15: is neither a path here nor a preset; the nearest is llama-15m; known are llama-tiny, llama-15m"), (["empty"], "the output directory of a run"),
                         (["llama-tiny", "--gpus", "0"], "error: --gpus: Value 0"), (["llama-tiny", "--ranks-per-node=0"], "error: --ranks-per-node: Value 0"),
-                        (["llama-tiny", "--data", "corpus.txt", "--write", "never.toml"], "--data corpus.txt: is text, and a preset has no tokenizer: give --tokenizer")]:
+                        (["llama-tiny", "--data", "corpus.txt", "--write", "never.toml"], "--data corpus.txt: is text, and llama-tiny has no tokenizer: give --tokenizer"),
+                        (["config/config.json", "--data", "corpus.txt", "--write", "never.toml"], "corpus.txt: is text, and config/config.json has no tokenizer: give --tokenizer"),
+                        (["llama-tiny", "--data", "none.bin", "--no-measure", "--write", "never.toml"], "error: --data none.bin: is no file here")]:
         error = place.run("zero_plan", *words, code=2).stderr
         assert said in error, (words, error)
     assert "--data" in place.run("zero_plan", "llama-tiny", "--no-measure", "--write", "never.toml", code=2).stderr

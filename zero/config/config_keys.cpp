@@ -297,7 +297,7 @@ std::vector<ConfigKey> keys_before_optimizer() {
        "In conversations, the text that the loss covers."},
       {"data", "packing", at<&C::data, &Data::packing>, anything(),
        "Put several conversations into one sequence, without attention between them. If false, each conversation is "
-       "padded."},
+       "a row, as long as itself or as the longest beside it."},
       {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
        "Examples longer than seq_len. truncate: texts are split into windows; other examples keep only their start. "
        "drop: the whole example is dropped."},

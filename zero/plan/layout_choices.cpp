@@ -51,14 +51,28 @@ constexpr std::int64_t least_context_tokens = 128;
 
 }  // namespace
 
+const std::vector<const ConfigKey*>& layout_keys() {
+  static const std::vector<const ConfigKey*> keys = [] {
+    std::vector<const ConfigKey*> found;
+    for (const char* name :
+         {"zero.stage", "offload.optimizer", "offload.parameters", "activation_checkpoint.mode",
+          "activation_checkpoint.keep", "offload.activations", "zero.shard_degree", "parallel.tensor",
+          "parallel.context", "parallel.pipeline", "lora.quantization", "training.local_batch_size"})
+      for (const ConfigKey& key : config_keys())
+        if (key.full_name() == name) found.push_back(&key);
+    return found;
+  }();
+  return keys;
+}
+
 std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& model, const PlanMachine& machine,
                                      bool any_batch) {
   const std::int64_t node = machine.ranks_per_node;
   std::vector<LayoutChoice> choices;
   const auto add = [&](const std::string& name, const std::vector<Value>& values) {
     if (config.overridden.contains(name)) return;  // it stays
-    for (const ConfigKey& key : config_keys())
-      if (key.full_name() == name) choices.push_back({&key, values});
+    for (const ConfigKey* key : layout_keys())
+      if (key->full_name() == name) choices.push_back({key, values});
   };
   add("zero.stage", {integer(1), integer(2), integer(3), integer(0)});
   add("offload.optimizer", machine.gpu ? words({"none", "cpu", "nvme"}) : words({"none", "nvme"}));

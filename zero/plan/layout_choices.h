@@ -14,6 +14,9 @@ struct LayoutChoice {
   std::vector<Value> values;
 };
 
+/// All keys that a search may change.
+const std::vector<const ConfigKey*>& layout_keys();
+
 /// The choices for a model on a machine, in an order in which is_sensible() can judge the first of them alone. Keys set
 /// by an override have none. `config` has a global batch size. `any_batch`: the micro-batch is a choice, too.
 std::vector<LayoutChoice> choices_of(const Config& config, const ModelConfig& model, const PlanMachine& machine,

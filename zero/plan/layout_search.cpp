@@ -25,11 +25,16 @@ bool divides(const Config& config, int ranks) {
          *config.training.global_batch_size % (config.training.local_batch_size * (ranks / model)) == 0;
 }
 
+/// A run makes this folder, if the configuration names no other.
+void complete_places(Config& config) {
+  if ((config.offload.optimizer == "nvme" || config.offload.parameters == "nvme") && config.offload.nvme_dir.empty())
+    config.offload.nvme_dir = offload_directory(config);
+}
+
 /// The settings that follow from others.
 void complete(Config& config) {
   if (config.parallel.pipeline > 1 && config.zero.stage == 3) config.parallel.regather = true;
-  if ((config.offload.optimizer == "nvme" || config.offload.parameters == "nvme") && config.offload.nvme_dir.empty())
-    config.offload.nvme_dir = offload_directory(config);
+  complete_places(config);
 }
 
 std::string names_of(const LayoutSettings& settings, const std::function<bool(const std::string& name)>& wanted) {
@@ -230,17 +235,14 @@ MemoryEstimate LayoutSearch::memory_of(const Config& config, const BatchArithmet
 }
 
 PlannedLayout LayoutSearch::given_layout() {
-  const Config config = config_with({});
+  Config config = config_;
+  complete_places(config);
   const BatchArithmetic batch = BatchArithmetic::of(config, machine_.ranks());
   const std::string why = why_illegal(config, model_, {.ranks = machine_.ranks(), .on_gpu = machine_.gpu});
   if (!why.empty()) throw InputError(why);
   MemoryEstimate memory = memory_of(config, batch);
   StepTime time = time_of(config, batch, memory.keeps_inputs);
-  LayoutSettings settings;
-  Config values = config;
-  for (const LayoutChoice& choice : choices_of(config_, model_, machine_, /*any_batch=*/true))
-    if (const auto value = read_field(choice.key->field(values))) settings.emplace_back(choice.key, *value);
-  return {std::move(settings), config, batch, time, std::move(memory)};
+  return {{}, config, batch, time, std::move(memory)};
 }
 
 void LayoutSearch::add_given(SearchResult& result) {
@@ -254,7 +256,8 @@ void LayoutSearch::add_given(SearchResult& result) {
 SearchResult LayoutSearch::find(const SearchOptions& options) {
   SearchResult result;
   if (options.only_given) {
-    result.best = {given_layout()};
+    const LayoutJob job{.ranks = machine_.ranks(), .on_gpu = machine_.gpu, .dry_run = true};
+    check_layout([&] { result.best = {given_layout()}; }, [&] { return judge_layout(config_, model_, job); });
     if (machine_.timings && machine_.timings->confirm()) {
       works_.clear();
       result.best = {given_layout()};
@@ -312,11 +315,11 @@ SearchResult LayoutSearch::find(const SearchOptions& options) {
 }
 
 void LayoutSearch::refuse_all(const SearchOptions& options) const {
-  if (!why_none_.empty()) throw InputError(why_none_);
   Config config = config_;
   if (options.any_batch && !config.overridden.contains("training.local_batch_size"))
     config.training.local_batch_size = 1;         // the least that the search tries
   BatchArithmetic::of(config, machine_.ranks());  // names the batch or the axis that does not divide
+  if (!why_none_.empty()) throw InputError(why_none_);
   throw InputError("no layout agrees with all settings that are given: leave some to the search");
 }
 

@@ -50,7 +50,9 @@ std::vector<std::string> row_of(const PlannedLayout& layout, const PlanMachine& 
 nlohmann::ordered_json json_of(const PlannedLayout& layout, const PlanMachine& machine) {
   nlohmann::ordered_json one;
   one["layout"] = layout.describe();
-  for (const auto& [key, value] : layout.settings) one["settings"][key->full_name()] = toml_text(value);
+  Config config = layout.config;
+  for (const ConfigKey* key : layout_keys())
+    if (const auto value = read_field(key->field(config))) one["settings"][key->full_name()] = toml_text(*value);
   one["local_batch_size"] = layout.batch.local_batch_size;
   one["accumulation"] = layout.batch.accumulation;
   one["seconds"] = layout.time.seconds();

@@ -108,6 +108,17 @@ class Step {
     count(cost, times);
   }
 
+  /// The sums and gathers of a tensor axis around the embedding, or around the head.
+  void add_ends(bool is_head, bool trained) {
+    const double row = double(batch_.local_batch_size * config_.row_tokens()) / batch_.mesh.context *
+                       double(model_.config.hidden_size) * element_;
+    const RankGroup tensor{batch_.mesh.tensor, 1};
+    LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * (is_head && trained ? 2 : 1);
+    cost += call(CollectiveCall::reduce_scatter, tensor, row);
+    time_.axes += cost.seconds;
+    count(cost);
+  }
+
   /// One micro-batch through units [begin, end): computation, and the transfers of stage 2 and 3 around it.
   void add_pass(int begin, int end, bool last_of_chain, double times) {
     StepTime before = std::exchange(time_, {});
@@ -117,7 +128,10 @@ class Step {
       time_.compute += unit.forward;
       time_.compute += unit.backward;
       const bool is_block = i > 0 && i + 1 < int(units_.size());
-      if (is_block) add_axes(1);
+      if (is_block)
+        add_axes(1);
+      else if (batch_.mesh.tensor > 1)
+        add_ends(i > 0, unit.trained > 0 && !unit.adapted);
       if (stage() == 3) {
         const LinkCost found = gather(unit);
         time_.gathers += exposed(found.seconds, i == begin ? 0 : forward);

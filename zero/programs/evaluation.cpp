@@ -170,7 +170,8 @@ OpenFile open_file_of(const std::string& file, const PreferenceSource& preferenc
   const bool with_prompts = judges && source.settings.method == "orpo";
   OpenFile opened{file, data.open(file, use, with_prompts ? PairTargets::chosen_prompts : PairTargets::answers,
                                   job.communicator())};
-  if (job.rank() == 0) log_info(file, ": ", opened.rows->describe());
+  const std::string words = opened.rows->describe();  // rows of examples name their file
+  if (job.rank() == 0) log_info(words.starts_with(file) ? "" : file + ": ", words);
   if (!judges) return opened;
   if (const std::string warning = opened.rows->warning(); job.rank() == 0 && !warning.empty())
     log_warning(file, ": ", warning);

@@ -57,6 +57,7 @@ void name_flags(Config& config, const NewRun& run) {
   name("data.tokenizer", !run.tokenizer.empty(), "--tokenizer " + run.tokenizer);
   name(is_preset(run.model) ? "model.preset" : "model.path", true, "--model " + run.model);
   name("training.steps", run.steps > 0, text("--steps ", run.steps));
+  name("training.global_batch_size", run.global_batch > 0, text("--global-batch ", run.global_batch));
 }
 
 void enlarge_vocabulary(Config& config, const NewRun& run) {

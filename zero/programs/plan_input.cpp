@@ -7,6 +7,7 @@
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/model_config.h"
+#include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/data_files.h"
 #include "zero/config/nearest_key.h"
@@ -40,12 +41,16 @@ std::string config_text(const PlanInput& input, const std::string& data) {
          "[training]\nseq_len = 1\n" + usual.length() + "[optimizer]\n" + usual.optimizer() + usual.preference();
 }
 
+/// Presets, and folders with a config.json alone, have none.
+bool has_tokenizer(const std::string& model) {
+  return !is_preset(model) && (model.ends_with(".gguf") || Tokenizer::lies_at(model));
+}
+
 /// The new configuration would refuse such data by the names of its own keys.
 void require_tokenizer(const PlanInput& input) {
   if (!input.data.empty() && lacks_tokenizer(input.model, {input.data}, input.tokenizer, input.overrides))
-    throw InputError("--data " + input.data +
-                     ": is text, and a preset has no tokenizer: give --tokenizer, a tokenizer.json, a tokenizer.model "
-                     "or a folder with one");
+    throw InputError("--data " + input.data + ": is text, and " + input.model +
+                     " has no tokenizer: give --tokenizer, a tokenizer.json, a tokenizer.model or a folder with one");
 }
 
 Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
@@ -65,6 +70,8 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
     std::int64_t rows = std::max<std::int64_t>(planned_tokens / config.training.seq_len, 1);
     rows = std::max(ranks, (rows + ranks - 1) / ranks * ranks);
     config.training.global_batch_size = input.global_batch > 0 ? input.global_batch : rows;
+    if (input.global_batch > 0)
+      config.origin["training.global_batch_size"] = text("--global-batch ", input.global_batch);
   }
   return config;
 }
@@ -81,7 +88,7 @@ bool lacks_tokenizer(const std::string& model, const std::vector<std::string>& d
   const bool has_texts = std::ranges::any_of(data, [](const std::string& file) { return data_kind(file) != "bin"; });
   const bool has_key =
       std::ranges::any_of(overrides, [](const std::string& setting) { return setting.starts_with("data.tokenizer="); });
-  return is_preset(model) && has_texts && tokenizer.empty() && !has_key;
+  return has_texts && tokenizer.empty() && !has_key && !has_tokenizer(model);
 }
 
 void check_context(const std::string& option, std::int64_t seq_len, const ModelConfig& model) {

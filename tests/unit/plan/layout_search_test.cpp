@@ -109,16 +109,6 @@ TEST(LayoutSearch, NoTwoRowsAreAlike) {
   }
 }
 
-TEST(LayoutSearch, AGivenLayoutHasItsSettings) {
-  const SearchResult result = found("[zero]\nstage = 2\n", 1);
-  ASSERT_TRUE(result.given);
-  std::map<std::string, std::string> settings;
-  for (const auto& [key, value] : result.given->settings) settings[key->full_name()] = toml_text(value);
-  EXPECT_EQ(settings["zero.stage"], "2");
-  EXPECT_EQ(settings["training.local_batch_size"], "1");
-  EXPECT_EQ(settings["offload.optimizer"], "\"none\"");
-}
-
 TEST(LayoutSearch, AGivenLayoutThatIsNotLegalSaysWhy) {
   const SearchResult result = found("local_batch_size = 3\n", 3, true);
   EXPECT_FALSE(result.given);

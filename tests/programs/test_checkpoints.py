@@ -3,6 +3,7 @@ must be the undisturbed run's to the bit.
 
 usage: test_checkpoints.py BIN TESTS_DATA [-k NAME] [--kills N] [--seed N]        exits 1 when something is wrong
 """
+import fcntl
 import json
 import os
 import random
@@ -448,6 +449,11 @@ def check_dry_run(place, args):
     code, said = place.run(*longer)
     assert code == 0 and "of the checkpoint of step 1\n" in said and "passed over: out/checkpoints/step-00000002/manifest.json: is missing" in said, said
     os.rename(place.path("kept"), manifest)
+    # Another run that uses the folder is told of.
+    held = os.open(place.path("out"), os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    assert "warning: out is in use by another run, whose checkpoints may change" in place.run(*longer)[1]
+    os.close(held)
     # A run that ends by epochs is counted.
     code, said = place.run("--resume", "--dry-run", "--set", "training.epochs=0.001")
     assert code == 2 and "the run is to end after 1 step, and its checkpoint is of step 2" in said, said

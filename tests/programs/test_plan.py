@@ -65,6 +65,11 @@ def check_layouts_here(place):
     for one in (compared["seconds"], compared["tracked_bytes"]):
         assert one["measured"] > 0 and abs(one["error"] - (one["predicted"] / one["measured"] - 1)) < 1e-9, compared
     assert "comparison" not in again, again
+    # Steps of a former start, which may have had other ranks, do not count.
+    place.train("config.toml", 2, "--overwrite", "--set", "training.steps=6", "--set", "checkpoint.interval=6")
+    place.train("config.toml", 1, "--resume", "--set", "training.steps=10")
+    assert place.plan("out", "--no-measure")["comparison"]["timed_steps"] == 3
+    place.train("config.toml", 2, "--overwrite", "--set", "training.steps=6")
     # Figures of another machine or another number of ranks say nothing about this plan.
     for words, why in ((["--machine", "h100-node"], "the run's steps were not timed on h100-node"), (["--gpus", "1", "--no-measure"], "the run had 2 ranks, and this plan has 1")):
         plan = place.plan("out", *words)
@@ -168,6 +173,11 @@ def check_refusals(place):
     assert "4 x 32 = 128" in error, error
     error = place.run("zero_plan", "config.toml", "--machine", "h100-node", "--nodes", "4", "--set", "training.global_batch_size=20", code=2).stderr
     assert "1 x 32 = 32" in error, error
+    for words, said in (["llama-tiny", "--global-batch", "3"], "error: --global-batch 3: must be a multiple"), (["config.toml", "--only-given"], "; legal here: --set "):
+        error = place.run("zero_plan", *words, "--machine", "h100-node", code=2).stderr
+        assert said in error, (words, error)
+    error = place.run("zero_plan", "config.toml", "--ranks-per-node", "4", "--no-measure", "--only-given", "--set", "parallel.pipeline=2", "--set", "zero.stage=3", code=2).stderr
+    assert "this needs parallel.regather = true; legal here: " in error, error
     for name in ("empty", "config"):
         os.makedirs(place.path(name), exist_ok=True)
     shutil.copy(os.path.join(place.data, "tiny", "model", "config.json"), place.path("config"))

@@ -5,7 +5,7 @@ usage: sft_peer.py MODEL CONVERSATIONS ADAPTER --steps N [--threads N] [--rows 2
 
 A loop of its own, so that it trains the tokens that zero_train trains: those of the answer up to the one that ends it. The loss of
 a step is the mean over its trained tokens, as transformers' Trainer computes it. Rows are padded to the longest of their
-micro-batch. --state writes the state of the run to FILE every 10 steps; a second call goes on from there. --write only makes the
+micro-batch. --state writes the state of the run to FILE every 10 steps and at its end; a second call goes on from there. --write only makes the
 adapter with which both projects begin.
 """
 import argparse
@@ -88,6 +88,6 @@ for step in range(len(losses), a.steps):
     optimizer.zero_grad()
     losses.append(loss)
     seconds.append(time.time() - begin)
-    if a.state and len(losses) % 10 == 0:
+    if a.state and (len(losses) % 10 == 0 or len(losses) == a.steps):
         write_state()
 print(json.dumps({"losses": losses, "step_s": seconds}))

@@ -449,7 +449,7 @@ def check_dry_run(place, args):
     code, said = place.run(*longer)
     assert code == 0 and "of the checkpoint of step 1\n" in said and "passed over: out/checkpoints/step-00000002/manifest.json: is missing" in said, said
     os.rename(place.path("kept"), manifest)
-    # Another run that uses the folder is told of.
+    # The dry run warns of another run that uses the folder.
     held = os.open(place.path("out"), os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     assert "warning: out is in use by another run, whose checkpoints may change" in place.run(*longer)[1]

@@ -131,12 +131,13 @@ std::optional<std::string> restore(const CheckpointModels& models, const std::st
 
 /// Sets aside folders whose names the run's next checkpoints need. Rank 0 only.
 void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step) {
-  for (const std::int64_t other : found.names)
-    if (other > step && std::ranges::find(found.steps, other) == found.steps.end())
+  for (const std::int64_t other : found.names) {
+    if (other <= step) continue;
+    if (std::ranges::find(found.steps, other) == found.steps.end())
       log_error("the checkpoint of step ", other, " does not verify: ", folders.path(other),
                 "/manifest.json: is missing. The one before is taken");
-  for (const std::int64_t other : found.names)
-    if (other > step) folders.set_aside(other, CheckpointFolders::Aside::damaged);
+    folders.set_aside(other, CheckpointFolders::Aside::damaged);
+  }
   if (const int removed = folders.sweep())
     log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
 }

@@ -170,7 +170,7 @@ void take_rates_of_muon(const Json& tree, ForeignConfig& config) {
     const Json::json_pointer place(std::string("/optimizer/params/") + name);
     return tree.contains(place) && tree[place] != "auto" ? number_of(tree[place]).dump() : "";
   };
-  const bool is_muon = std::ranges::find(config.overrides, "optimizer.name=\"muon\"") != config.overrides.end();
+  const bool is_muon = holds(config, "optimizer.name=\"muon\"");
   const std::string lr = rate("lr"), matrices = rate("muon_lr"), others = rate("adam_lr");
   if (!matrices.empty()) {
     drop(config, "optimizer.lr=", "optimizer.params.lr", "muon_lr is the rate of the matrices");
@@ -232,7 +232,7 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   if (is_set(config, "optimizer.name") && !has("/optimizer/params/weight_decay"))
     set_default(config, "optimizer.weight_decay", has("/optimizer/params/torch_adam") ? "0.01" : "0.0");
   const bool for_trainer = tree.dump().find("\"auto\"") != std::string::npos;
-  const bool is_sgd = std::ranges::find(config.overrides, "optimizer.name=\"sgd\"") != config.overrides.end();
+  const bool is_sgd = holds(config, "optimizer.name=\"sgd\"");
   if (is_sgd && !has("/optimizer/params/momentum")) set_default(config, "optimizer.momentum", "0.0");
   if (!has("/scheduler") && for_trainer)
     config.dropped.emplace_back(
@@ -277,8 +277,8 @@ void list_open_keys(ForeignConfig& config) {
 
 /// DeepSpeed reads it at stage 3 alone.
 void drop_without_stage_3(ForeignConfig& config) {
-  const bool is_off = std::ranges::find(config.overrides, "offload.parameters=\"none\"") != config.overrides.end();
-  if (!is_off && std::ranges::find(config.overrides, "zero.stage=3") == config.overrides.end())
+  const bool is_off = holds(config, "offload.parameters=\"none\"");
+  if (!is_off && !holds(config, "zero.stage=3"))
     drop(config, "offload.parameters=", "", "weights are offloaded at stage 3 alone, there too");
 }
 

@@ -42,10 +42,6 @@ void keep_last(ForeignConfig& config) {
   config.overrides.assign(kept.rbegin(), kept.rend());
 }
 
-bool has(const ForeignConfig& config, const std::string& setting) {
-  return std::find(config.overrides.begin(), config.overrides.end(), setting) != config.overrides.end();
-}
-
 const std::map<std::string, std::string>& optimizers() {
   static const std::map<std::string, std::string> names{{"adam", "adamw"},
                                                         {"adamw", "adamw"},
@@ -143,6 +139,10 @@ void add_share(ForeignConfig& config, const ForeignShare& share) {
 void set(ForeignConfig& config, const std::string& key, const std::string& toml) {
   std::erase_if(config.shares, [&](const ForeignShare& share) { return share.key == key; });
   config.overrides.push_back(key + "=" + toml);
+}
+
+bool holds(const ForeignConfig& config, const std::string& setting) {
+  return std::ranges::find(config.overrides, setting) != config.overrides.end();
 }
 
 bool is_set(const ForeignConfig& config, const std::string& key) {
@@ -359,9 +359,9 @@ void drop_without_validation(ForeignConfig& config) {
 void finish(ForeignConfig& config) {
   keep_last(config);
   tell_accumulation(config);
-  const bool adamw = has(config, "optimizer.name=\"adamw\"") || has(config, "optimizer.name=\"adamw8bit\"");
+  const bool adamw = holds(config, "optimizer.name=\"adamw\"") || holds(config, "optimizer.name=\"adamw8bit\"");
   if (adamw) set_default(config, "optimizer.betas", "[0.9, 0.999]");
-  const bool decays = has(config, "lr_scheduler.type=\"cosine\"") || has(config, "lr_scheduler.type=\"linear\"");
+  const bool decays = holds(config, "lr_scheduler.type=\"cosine\"") || holds(config, "lr_scheduler.type=\"linear\"");
   if (decays) set_default(config, "lr_scheduler.min_lr_ratio", "0.0");
 }
 

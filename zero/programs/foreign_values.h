@@ -44,6 +44,8 @@ Json number_of(const Json& value);
 /// Adds a share of the run's steps. As with set(), the last value of a key counts.
 void add_share(ForeignConfig& config, const ForeignShare& share);
 void set(ForeignConfig& config, const std::string& key, const std::string& toml);
+/// True if the translation has exactly this setting, "section.key=value".
+bool holds(const ForeignConfig& config, const std::string& setting);
 bool is_set(const ForeignConfig& config, const std::string& key);
 /// Drops the settings of keys that begin with `prefix`. `name`: the file's key; empty: the key of the setting.
 void drop(ForeignConfig& config, const std::string& prefix, const std::string& name, const std::string& why);

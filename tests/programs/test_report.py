@@ -117,6 +117,7 @@ def check_restarts(place):
     """A run that is stopped and resumed says so, and has each step once."""
     for times in (1, 2):
         began = time.time()
+        done = sorted(os.listdir(place.path("out/checkpoints")))[-1] if times == 2 else ""
         process = start(place, "out", *(["--resume"] if times == 2 else []), training__steps="4000", checkpoint__interval="1000")
         # Lines of this start alone: the program listens to signals by then.
         wait_until(lambda: sum(json.loads(one)["time"] > began for one in records_so_far(place, "out")) > 3)
@@ -124,7 +125,8 @@ def check_restarts(place):
         said, _ = process.communicate(timeout=DEADLINE_SECONDS)
         assert process.returncode == 75, said
     with open(place.path("out/config.toml")) as file:
-        assert re.match(r"# zero_train .*, 1 rank, start 2\n", file.read())
+        header = re.match(r"# zero_train .*, 1 rank, start 2 after step (\d+)\n", file.read())
+    assert header and done == f"step-{int(header[1]):08}", (header, done)
     run = page_of(place, "out").runs["out"]
     assert run["state"] == "stopped" and run["restarts"] == 1 and any("restarted once" in note for note in run["notes"]), run
     assert run["steps"] == records(place, "out")[-1]["step"] and run["planned"] == 4000, run

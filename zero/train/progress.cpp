@@ -114,10 +114,15 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
   }
 }
 
-std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes) {
-  const double seconds = std::max(1e-9, last.seconds), rate = double(last.tokens) / seconds;
+std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes,
+                          const StepMetrics& before) {
+  const double seconds = std::max(1e-9, last.seconds - before.seconds);
+  const double rate = double(last.tokens - before.tokens) / seconds;
+  const std::int64_t steps = std::max<std::int64_t>(1, last.step - before.step);
   std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") +
-                      clock_text(seconds) + ": " + format("%.3g s a step, ", seconds / double(last.step)) +
+                      clock_text(last.seconds) +
+                      (before.step > 0 ? ", " + std::to_string(steps) + " of them since the last start" : "") + ": " +
+                      format("%.3g s a step, ", seconds / double(steps)) +
                       format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) + ";";
   if (std::isfinite(last.loss))
     words += format(" loss %.4f", last.loss);
@@ -131,7 +136,10 @@ std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options)
-    : out_(out), options_(options), thread_([this](std::stop_token stop) { say_that_it_lives(std::move(stop)); }) {
+    : out_(out),
+      options_(options),
+      seconds_per_step_(options.before.step > 0 ? options.before.seconds / double(options.before.step) : 0),
+      thread_([this](std::stop_token stop) { say_that_it_lives(std::move(stop)); }) {
   if (options_.columns > 0) open_log_lines_with([this] { return make_way(); });
 }
 
@@ -170,7 +178,7 @@ void Progress::close(std::int64_t process_bytes) {
   const std::scoped_lock lock(mutex_);
   end_line();
   if (last_.step == 0) return;
-  out_ << closing_lines(last_, sound_, process_bytes) + "\n" << std::flush;
+  out_ << closing_lines(last_, sound_, process_bytes, options_.before) + "\n" << std::flush;
   spoken_ = Clock::now();
 }
 
@@ -215,15 +223,17 @@ bool Progress::is_due(const StepMetrics& metrics) const {
 }
 
 std::optional<double> Progress::seconds_left(const StepMetrics& metrics) {
-  const std::int64_t steps = metrics.step - last_.step;
+  const StepMetrics& before = options_.before;
+  const StepMetrics& former = last_.step > 0 ? last_ : before;
+  const std::int64_t steps = metrics.step - former.step;
+  // The first step of a start is slow because it touches memory and caches for the first time. Its time is used only
+  // until that of the second one is known, and not at all after earlier starts.
+  const bool is_slow = before.step > 0 && former.step == before.step;
   // A validation is no part of a step's time, so its step is left out.
-  if (steps > 0 && (!metrics.validation_loss || seconds_per_step_ == 0)) {
-    const double now = (metrics.seconds - last_.seconds) / double(steps);
-    const double weight = last_.step == 0 ? 0 : std::pow(0.9, double(steps));
-    // Step 1 is slow because it touches memory and caches for the first time. Its time is used only until that of step
-    // 2 is known.
-    seconds_per_step_ =
-        seconds_per_step_ == 0 || last_.step <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
+  if (steps > 0 && !is_slow && (!metrics.validation_loss || seconds_per_step_ == 0)) {
+    const double now = (metrics.seconds - former.seconds) / double(steps);
+    const double weight = former.step <= before.step + 1 ? 0 : std::pow(0.9, double(steps));
+    seconds_per_step_ = seconds_per_step_ == 0 ? now : weight * seconds_per_step_ + (1 - weight) * now;
   }
   if (metrics.step <= 1 || metrics.step >= options_.total_steps) return std::nullopt;
   return seconds_per_step_ * double(options_.total_steps - metrics.step);

@@ -25,11 +25,12 @@ int terminal_columns();
 std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left,
                           int columns = 0);
 
-/// Returns two lines for the end of a run. The first line has steps, time, means over the whole run and the last
-/// losses. The second line has the peak of tensors on the rank with the most, and `process_bytes`, the peak of this
-/// process. If the last step was skipped, the loss shown is that of `sound`, the last step with a finite loss (step 0:
-/// there was none).
-std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes);
+/// Returns two lines for the end of a run. The first line has steps and time of the whole run, means over this start
+/// and the last losses. The second line has the peak of tensors on the rank with the most, and `process_bytes`, the
+/// peak of this process. If the last step was skipped, the loss shown is that of `sound`, the last step with a finite
+/// loss (step 0: there was none). `before` is the last step of earlier starts (step 0: this is the first start).
+std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes,
+                          const StepMetrics& before = {});
 
 struct ProgressOptions {
   std::int64_t total_steps = 1;
@@ -37,6 +38,7 @@ struct ProgressOptions {
   std::int64_t interval = 0;
   int columns = 0;                           // of the terminal; 0: plain lines
   std::chrono::milliseconds silence{60000};  // maximum time between lines, however long steps take
+  StepMetrics before = {};                   // step, seconds and tokens at the end of earlier starts
 };
 
 /// Shows steps as they end. After a minute without a line, a separate thread prints one to show that the run is alive.
@@ -67,10 +69,10 @@ class Progress {
 
   std::ostream& out_;
   ProgressOptions options_;
-  StepMetrics last_;             // the last step that was shown or skipped; step 0: none
-  StepMetrics sound_;            // the last step with a finite loss
-  double shown_seconds_ = 0;     // at the last step whose line was shown
-  double seconds_per_step_ = 0;  // exponential moving average, so that a slow start soon stops counting
+  StepMetrics last_;          // the last step that was shown or skipped; step 0: none
+  StepMetrics sound_;         // the last step with a finite loss
+  double shown_seconds_ = 0;  // at the last step whose line was shown
+  double seconds_per_step_;   // exponential moving average, so that a slow start soon stops counting
 
   std::mutex mutex_;  // guards out_ and the members below
   bool line_open_ = false;

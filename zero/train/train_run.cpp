@@ -203,8 +203,9 @@ RunRecords open_records(Job& job, const RunPlan& plan, const TrainArguments& arg
     const std::string configuration = header.line() + resolved_toml(plan.config);
     records.metrics =
         open_metrics({output, plan.former, reads_of(plan, arguments), configuration, id}, position, calls);
-    records.progress =
-        std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
+    ProgressOptions shown{.total_steps = steps, .columns = terminal_columns()};
+    shown.before.step = position.steps, shown.before.tokens = position.tokens, shown.before.seconds = position.seconds;
+    records.progress = std::make_unique<Progress>(std::cout, shown);
   });
   return records;
 }

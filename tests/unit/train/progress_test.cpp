@@ -80,6 +80,26 @@ TEST(Progress, TheClosingLinesCoverTheWholeRun) {
               HasSubstr("loss 5.1234, validation 4.5000, 2 of the steps skipped\n"));
 }
 
+TEST(Progress, MeansOfAResumedRunAreThoseOfThisStart) {
+  StepMetrics before = step(200, 1000), last = step(300, 1050);
+  before.tokens = 400000, last.tokens = 600000;
+  EXPECT_THAT(closing_lines(last, last, 0, before),
+              HasSubstr("trained 300 steps in 17:30, 100 of them since the last start: 0.5 s a step, 4000 tokens/s;"));
+  std::ostringstream out;
+  Progress progress(out, {.total_steps = 1000, .interval = 1, .before = before});
+  StepMetrics owed = step(200, 1020);
+  owed.validation_loss = 4.5;
+  progress.show(owed);  // its validation was left to this start
+  EXPECT_THAT(out.str(), HasSubstr("1:06:40 left"));
+  progress.show(step(201, 1030));
+  EXPECT_THAT(out.str(), HasSubstr("1:06:35 left"));  // 5 s a step, as before
+  progress.show(step(202, 1030.5));
+  progress.show(step(203, 1031));
+  EXPECT_THAT(out.str(), HasSubstr("6:39 left"));
+  progress.close(0);
+  EXPECT_THAT(out.str(), HasSubstr("3 of them since the last start"));
+}
+
 TEST(Progress, TheClosingLinesHaveTheLastFiniteLoss) {
   StepMetrics last = step(300, 185);
   last.loss = std::nan("");

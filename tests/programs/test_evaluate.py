@@ -5,6 +5,7 @@ usage: test_evaluate.py BIN TESTS_DATA [-k NAME]        exits 1 when something i
 """
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -40,6 +41,8 @@ def check_loss(place):
     assert found["sequences"] == 3 and found["tokens"] > 9 and found["file"] == "held_out.jsonl", found
     for ranks, threads in ((1, 2), (2, 1), (3, 1), (4, 1)):  # four ranks: one has no sequence
         assert evaluate(place, "out/run", "held_out.jsonl", "--seq-len", "64", "--precision", "fp32", "--json", ranks=ranks, threads=threads)[0] == said, ranks
+    _, cut = evaluate(place, "out/run", "held_out.jsonl", "--seq-len", "16")
+    assert re.search(r"warning: held_out.jsonl: .*3 of 3 examples are longer than --seq-len 16, and \d+ of their tokens do not count: raise --seq-len to judge them", cut), cut
     everything = json.loads(evaluate(place, "out/run", "held_out.jsonl", "--train-on", "all", "--json")[0])
     assert everything["tokens"] > found["tokens"], everything
     place.write("a.txt", "In the beginning was the word. " * 40)
@@ -94,11 +97,15 @@ def check_refusals(place):
     trained(place)
     for options, pieces in ((("out/nothere", "held_out.jsonl"), ["out/nothere"]), (("out/run", "nothere.jsonl"), ["nothere.jsonl"]),
                             (("out/run", "held_out.jsonl", "--seq-len", "999"), ["--seq-len 999", "256 tokens"]), (("out/run", "held_out.csv"), ["held_out.csv must end in .txt", "scripts/to_jsonl held_out.csv --to held_out.jsonl"]),
-                            (("out/run", "asks.jsonl"), ["asks.jsonl"])):
+                            (("out/run", "asks.jsonl"), ["asks.jsonl: nothing is left to judge with --seq-len 256 (1 example, ", "may say that none counts"]),
+                            (("out/run", "held_out.jsonl", "--seq-len", "4"), ["nothing is left to judge with --seq-len 4 (3 examples, ", "lies beyond --seq-len: raise it"]),
+                            (("out/run", "one.bin"), ["one.bin has 1 token, too few for one row: at least 2 are needed, one to predict the other"])):
         place.write("asks.jsonl", json.dumps({"messages": [{"role": "user", "content": "Who?"}]}) + "\n")
+        with open(place.path("one.bin"), "wb") as file:
+            file.write(b"\5\0")
         _, err = evaluate(place, *options, ranks=2, code=2)
         errors = [line for line in err.splitlines() if line.startswith("error: ")]
-        assert len(errors) == 1 and all(piece in errors[0] for piece in pieces), (options, err)
+        assert len(errors) == 1 and all(piece in errors[0] for piece in pieces) and "training.seq_len" not in err, (options, err)
 
 
 def check_a_loss_that_is_not_finite(place):

@@ -103,8 +103,8 @@ std::shared_ptr<const RowSource> rows_of(std::vector<CachedTokens> files, const 
 }
 
 Sources open_conversations(const DataOptions& options, Communicator& comm) {
-  const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size,
-                                     options.use};
+  const ConversationRowsOptions kept{options.seq_len,    options.overlong, options.packing,
+                                     options.vocab_size, options.use,      options.purpose};
   std::vector<CacheRecipe> recipes;
   all_or_none(comm, [&] {
     const auto encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);

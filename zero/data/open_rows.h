@@ -22,11 +22,12 @@ struct DataOptions {
   TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
   PartialWindow tail = PartialWindow::drop;  // keep: for validation
-  std::int64_t vocab_size = 0;               // of the model; every id must be below it
-  std::string cache_folder;                  // for tokenised texts and conversations; all ranks must see it
-  CoreSet cores;                             // for rank 0's tokenising threads; empty: rank 0's own cores
-  std::vector<double> weights;               // of the files, each then a source by itself; empty: one source of all
-  std::optional<TextEncoder> encoder;        // required for texts
+  RowPurpose purpose = RowPurpose::training;
+  std::int64_t vocab_size = 0;         // of the model; every id must be below it
+  std::string cache_folder;            // for tokenised texts and conversations; all ranks must see it
+  CoreSet cores;                       // for rank 0's tokenising threads; empty: rank 0's own cores
+  std::vector<double> weights;         // of the files, each then a source by itself; empty: one source of all
+  std::optional<TextEncoder> encoder;  // required for texts
 
   // For .jsonl and .json:
   const Tokenizer* tokenizer = nullptr;  // required; must outlive the call

@@ -1,7 +1,6 @@
 #include "zero/programs/data_fit.h"
 
 #include <algorithm>
-#include <string>
 
 #include "base/error.h"
 
@@ -10,19 +9,18 @@ namespace {
 
 constexpr std::int64_t least_seq_len = 16, length_unit = 64, steps_of_epoch = 10;
 
-/// Halves the length of rows until the data have one. If they have none, the first refusal counts.
+/// Halves the length of rows until the data have one. If a refusal has another cause, shorter rows are refused as well,
+/// and the first refusal counts.
 TrainingRows rows_of_shorter(Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
   const std::int64_t wanted = config.training.seq_len;
   try {
     return count_rows(config, model, tokenizer);
-  } catch (const InputError& error) {
-    // Other refusals have other remedies.
-    if (std::string(error.what()).find("too few for one row") == std::string::npos) throw;
+  } catch (const InputError&) {
     for (std::int64_t length = wanted / 2; length >= least_seq_len; length /= 2) {
       config.training.seq_len = length;
       try {
         return count_rows(config, model, tokenizer);
-      } catch (const InputError&) {  // too long as well
+      } catch (const InputError&) {  // refused as well
       }
     }
     config.training.seq_len = wanted;

@@ -100,6 +100,7 @@ class Data {
       throw InputError(text("--seq-len ", options_.seq_len, ": the model's context is ",
                             source.config.max_position_embeddings, " tokens"));
     options_.tail = PartialWindow::keep;
+    options_.purpose = RowPurpose::evaluation;
     options_.vocab_size = source.config.vocab_size;
     options_.pairs.shares_prompts = takes_trunks(source.config, options_.seq_len);
     options_.cache_folder = cache;
@@ -172,9 +173,9 @@ OpenFile open_file_of(const std::string& file, const PreferenceSource& preferenc
                                   job.communicator())};
   const std::string words = opened.rows->describe();  // rows of examples name their file
   if (job.rank() == 0) log_info(words.starts_with(file) ? "" : file + ": ", words);
-  if (!judges) return opened;
   if (const std::string warning = opened.rows->warning(); job.rank() == 0 && !warning.empty())
     log_warning(file, ": ", warning);
+  if (!judges) return opened;
   opened.preference.emplace(opened.rows, source);
   return opened;
 }

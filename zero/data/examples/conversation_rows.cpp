@@ -12,7 +12,7 @@
 namespace zero {
 
 ConversationRows::ConversationRows(std::vector<CachedTokens> files, ConversationRowsOptions options)
-    : options_(options), examples_(std::move(files), options.seq_len) {
+    : options_(options), examples_(std::move(files), options) {
   if (options_.packing) arrange();
 }
 

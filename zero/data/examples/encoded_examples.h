@@ -21,6 +21,7 @@ struct ConversationRowsOptions {
   bool packing = false;
   std::int64_t vocab_size = 0;  // of the model; every id is below it
   ExampleUse use = ExampleUse::single;
+  RowPurpose purpose = RowPurpose::training;
 };
 
 /// The kept examples of a chunk. A stored token is its id, with trained_bit set if it is a trained target.

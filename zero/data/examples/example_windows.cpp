@@ -124,35 +124,69 @@ std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, 
 
 namespace {
 
+/// The words of messages that depend on the purpose of rows.
+struct Words {
+  const char *seq_len, *use, *used, *lost;
+};
+
+const Words& words_of(RowPurpose purpose) {
+  static constexpr Words training{"training.seq_len", "train", "trained", "are not trained"};
+  static constexpr Words evaluation{"--seq-len", "judge", "judged", "do not count"};
+  return purpose == RowPurpose::training ? training : evaluation;
+}
+
+std::string length_of(RowPurpose purpose, std::int64_t seq_len) {
+  return text(words_of(purpose).seq_len, purpose == RowPurpose::training ? " = " : " ", seq_len);
+}
+
 /// Which examples are lost and why; empty: none.
-std::string losses_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first) {
+std::string losses_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first,
+                      const Words& words) {
   const std::int64_t lost = counts.dropped_overlong + counts.dropped_untrained + counts.dropped_equal;
   if (lost == 0) return "";
   const std::string within = counts.truncated > 0 ? text(" in their first ", seq_len, " tokens") : "";
   std::string reasons;
-  const auto add = [&](std::int64_t examples, const auto&... words) {
-    if (examples > 0) reasons += text(reasons.empty() ? "" : ", ", examples, words...);
+  const auto add = [&](std::int64_t examples, const auto&... reason) {
+    if (examples > 0) reasons += text(reasons.empty() ? "" : ", ", examples, reason...);
   };
   add(counts.dropped_overlong, " are left out as too long");
-  add(counts.dropped_untrained, " have nothing to train", within, first_of(first.untrained));
+  add(counts.dropped_untrained, " have nothing to ", words.use, within, first_of(first.untrained));
   add(counts.dropped_equal, " have equal answers", within, first_of(first.equal));
   return text(lost, " of ", counts.examples, " examples are lost: ", reasons);
 }
 
+std::string remedy_of(const ExampleCounts& counts, RowPurpose purpose) {
+  const Words& words = words_of(purpose);
+  if (counts.dropped_overlong > 0)
+    return "raise training.seq_len, or keep the starts of examples by data.overlong = \"truncate\"";
+  if (counts.truncated > 0)
+    return text("all that is ", words.used, counts.dropped_equal > 0 ? " or differs" : "", " lies beyond ",
+                words.seq_len, ": raise it; zero_train --preview tells how long an example is");
+  if (counts.dropped_equal > 0) return "\"chosen\" and \"rejected\" must differ: look at what wrote them";
+  if (purpose == RowPurpose::evaluation)
+    return "\"weight\", \"train\" or \"training\" of the messages may say that none counts, or the assistant says nothing";
+  return "look with --preview at what is trained of the data: \"weight\", \"train\" or \"training\" of its messages may say "
+         "that nothing is, or the assistant says nothing";
+}
+
 }  // namespace
 
-std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first) {
+std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first,
+                       RowPurpose purpose) {
+  const Words& words = words_of(purpose);
   const std::int64_t overlong = counts.truncated + counts.dropped_overlong;
-  std::string warning = losses_of(counts, seq_len, first);
+  std::string warning = losses_of(counts, seq_len, first, words);
   if (overlong > 0)
-    warning += text(warning.empty() ? "" : "; ", overlong, " of ", counts.examples,
-                    " examples are longer than training.seq_len = ", seq_len, ", and ", counts.lost_tokens,
-                    " of their tokens are not trained: raise training.seq_len to train them");
+    warning += text(warning.empty() ? "" : "; ", overlong, " of ", counts.examples, " examples are longer than ",
+                    length_of(purpose, seq_len), ", and ", counts.lost_tokens, " of their tokens ", words.lost,
+                    ": raise ", words.seq_len, " to ", words.use, " them");
   if (counts.blank > 0)
     warning += text(warning.empty() ? "" : ". ", "In ", counts.blank, " of ", counts.examples,
                     " examples an answer is empty or white space", first_of(first.blank),
-                    ": the model learns to say nothing there, or not to; leave them out if that is not meant");
-  if (counts.unended > 0)
+                    purpose == RowPurpose::evaluation
+                        ? ""
+                        : ": the model learns to say nothing there, or not to; leave them out if that is not meant");
+  if (counts.unended > 0 && purpose == RowPurpose::training)
     warning += text(
         warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples ", unended_answer,
         ", so the model does not learn to stop: the chat template writes none there, or its {% generation %} blocks end "
@@ -161,15 +195,15 @@ std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const 
   return warning;
 }
 
-std::string remedy_of(const ExampleCounts& counts) {
-  if (counts.dropped_overlong > 0)
-    return "raise training.seq_len, or keep the starts of examples by data.overlong = \"truncate\"";
-  if (counts.truncated > 0)
-    return text("all that is trained", counts.dropped_equal > 0 ? " or differs" : "",
-                " lies beyond training.seq_len: raise it; --preview tells how long an example is");
-  if (counts.dropped_equal > 0) return "\"chosen\" and \"rejected\" must differ: look at what wrote them";
-  return "look with --preview at what is trained of the data: \"weight\", \"train\" or \"training\" of its messages may say "
-         "that nothing is, or the assistant says nothing";
+std::string refusal_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first,
+                       RowPurpose purpose) {
+  const Words& words = words_of(purpose);
+  const std::string& place = first.equal.empty() ? first.untrained : first.equal;
+  return text("nothing is left to ", words.use, " with ", length_of(purpose, seq_len), " (", counts.examples,
+              counts.examples == 1 ? " example, " : " examples, ", counts.dropped_overlong,
+              " of them left out as too long, ", counts.dropped_untrained, " without anything to ", words.use,
+              counts.dropped_equal > 0 ? text(", ", counts.dropped_equal, " with equal answers") : "",
+              place.empty() ? "" : "; the first: " + place, "): ", remedy_of(counts, purpose));
 }
 
 std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len) {

@@ -17,6 +17,9 @@ enum class Overlong : std::uint8_t { truncate, drop };
 /// Parses "truncate" or "drop". Throws InputError for any other name.
 Overlong overlong_of(const std::string& name);
 
+/// The use of rows. Messages name the settings of zero_train, or the options of zero_evaluate.
+enum class RowPurpose : std::uint8_t { training, evaluation };
+
 /// Counts of examples by outcome. Only tokens that would have been trained are counted.
 struct ExampleCounts {
   std::int64_t examples = 0;
@@ -52,10 +55,12 @@ std::optional<EncodedPair> trained_pair(EncodedPair pair, std::int64_t seq_len, 
 
 /// Returns a message about lost tokens and how to keep them, about answers without text, and about replies without an
 /// end; may be empty.
-std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first = {});
+std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first = {},
+                       RowPurpose purpose = RowPurpose::training);
 
-/// Returns the remedy for the case that no example has a trained token left. It depends on the counts.
-std::string remedy_of(const ExampleCounts& counts);
+/// Returns the refusal for the case that no example has a trained token left, with the remedy that the counts suggest.
+std::string refusal_of(const ExampleCounts& counts, std::int64_t seq_len, const ExamplePlaces& first,
+                       RowPurpose purpose);
 
 /// Returns a note on one example of `tokens` tokens, from its own counts: why it is omitted, or where it ends. Empty if
 /// all of it is trained.

@@ -88,7 +88,7 @@ class MismatchedRows final : public RowSource {
 }  // namespace
 
 JudgedRows::JudgedRows(std::vector<CachedTokens> files, const ConversationRowsOptions& options)
-    : sequences_(std::make_shared<KeptSequences>(std::move(files), options.seq_len)), seq_len_(options.seq_len) {
+    : sequences_(std::make_shared<KeptSequences>(std::move(files), options)), seq_len_(options.seq_len) {
   ZERO_CHECK(options.use == ExampleUse::judged, "the files are of other examples");
 }
 

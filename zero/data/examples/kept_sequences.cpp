@@ -19,8 +19,9 @@ std::string place_in(const std::string& path, std::int64_t number) {
 
 }  // namespace
 
-KeptSequences::KeptSequences(std::vector<CachedTokens> files, std::int64_t seq_len) : seq_len_(seq_len) {
-  ZERO_CHECK(seq_len > 0 && !files.empty(), "rows have a length and come from files");
+KeptSequences::KeptSequences(std::vector<CachedTokens> files, const ConversationRowsOptions& options)
+    : seq_len_(options.seq_len), purpose_(options.purpose) {
+  ZERO_CHECK(seq_len_ > 0 && !files.empty(), "rows have a length and come from files");
   for (CachedTokens& file : files) {
     const ExampleNotes notes = ExampleNotes::read(file.notes);
     counts_ += notes.counts;
@@ -39,12 +40,7 @@ KeptSequences::KeptSequences(std::vector<CachedTokens> files, std::int64_t seq_l
     files_.push_back(std::move(file.ids));
   }
   if (!trained_.empty()) return;
-  const std::string& first = first_.equal.empty() ? first_.untrained : first_.equal;
-  throw InputError(text(names(), ": nothing is left to train with training.seq_len = ", seq_len, " (", counts_.examples,
-                        " examples, ", counts_.dropped_overlong, " of them left out as too long, ",
-                        counts_.dropped_untrained, " without anything to train",
-                        counts_.dropped_equal > 0 ? text(", ", counts_.dropped_equal, " with equal answers") : "",
-                        first.empty() ? "" : "; the first: " + first, "): ", remedy_of(counts_)));
+  throw InputError(text(names(), ": ", refusal_of(counts_, seq_len_, first_, purpose_)));
 }
 
 std::size_t KeptSequences::file_of(std::int64_t sequence) const {
@@ -93,9 +89,10 @@ std::string KeptSequences::names() const {
 std::string KeptSequences::describe_tokens() const {
   std::int64_t sum = 0;
   for (std::int64_t sequence = 0; sequence < size(); ++sequence) sum += trained(sequence);
-  return text(sum, " of ", starts_.back(), " tokens trained; cut into windows ", counts_.cut, ", truncated ",
-              counts_.truncated, ", dropped ", counts_.dropped_overlong, " too long and ", counts_.dropped_untrained,
-              " with nothing to train",
+  const bool judges = purpose_ == RowPurpose::evaluation;
+  return text(sum, " of ", starts_.back(), " tokens ", judges ? "judged" : "trained", "; cut into windows ",
+              counts_.cut, ", truncated ", counts_.truncated, ", dropped ", counts_.dropped_overlong, " too long and ",
+              counts_.dropped_untrained, " with nothing to ", judges ? "judge" : "train",
               counts_.dropped_equal > 0 ? text(", and ", counts_.dropped_equal, " with equal answers") : "");
 }
 

@@ -13,7 +13,7 @@ class KeptSequences {
  public:
   /// `files`: made by example_recipe(), in order. Throws InputError if a file holds no example, or if no token is left
   /// to train.
-  KeptSequences(std::vector<CachedTokens> files, std::int64_t seq_len);
+  KeptSequences(std::vector<CachedTokens> files, const ConversationRowsOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(trained_.size()); }
   /// The number of inputs of a sequence, one less than its tokens.
@@ -30,7 +30,7 @@ class KeptSequences {
 
   const ExampleCounts& counts() const { return counts_; }
   /// The message of warning_of(); may be empty.
-  std::string warning() const { return warning_of(counts_, seq_len_, first_); }
+  std::string warning() const { return warning_of(counts_, seq_len_, first_, purpose_); }
   /// A message about rows of `sequences_of_a_row` sequences that equal an earlier row; may be empty. Reads all tokens.
   std::string warning_of_repeats(std::int64_t sequences_of_a_row) const;
   /// The names of the files, for messages.
@@ -42,6 +42,7 @@ class KeptSequences {
   std::size_t file_of(std::int64_t sequence) const;
 
   std::int64_t seq_len_;
+  RowPurpose purpose_;
   std::vector<TokenFile> files_;
   std::vector<std::int64_t> file_starts_ = {0};  // start of each file in the concatenated tokens, and the end
   ExampleCounts counts_;

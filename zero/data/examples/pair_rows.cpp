@@ -25,7 +25,7 @@ std::uint32_t common_inputs(const std::vector<std::int64_t>& chosen, const std::
 }  // namespace
 
 PairRows::PairRows(std::vector<CachedTokens> files, const ConversationRowsOptions& options, PairForm form)
-    : sequences_(std::move(files), options.seq_len), seq_len_(options.seq_len), form_(form) {
+    : sequences_(std::move(files), options), seq_len_(options.seq_len), form_(form) {
   ZERO_CHECK(options.use == ExampleUse::pair && sequences_.size() % 2 == 0, "a pair is two sequences");
   if (!form.shares_prompts) return;
   std::vector<std::int64_t> chosen, rejected;

@@ -41,11 +41,12 @@ TokenWindows::TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, P
   const std::int64_t targets = starts_.back() - 1;  // the last token is a target only
   rows_ = tail == PartialWindow::keep ? (targets + seq_len_ - 1) / seq_len_ : targets / seq_len_;
   if (rows_ > 0) return;
-  const std::int64_t least = tail == PartialWindow::keep ? 2 : seq_len_ + 1;
-  throw InputError(text(names_of(files_), starts_.size() == 2 ? " has " : " have ", starts_.back(),
-                        " tokens, too few for one row: at least ", least,
-                        " are needed (training.seq_len + 1 for training); "
-                        "give more data or a smaller training.seq_len"));
+  const std::int64_t tokens = starts_.back();
+  const std::string has = text(names_of(files_), starts_.size() == 2 ? " has " : " have ", tokens,
+                               tokens == 1 ? " token" : " tokens", ", too few for one row: at least ");
+  if (tail == PartialWindow::keep) throw InputError(has + "2 are needed, one to predict the other");
+  throw InputError(
+      text(has, seq_len_ + 1, " are needed (training.seq_len + 1); give more data or a smaller training.seq_len"));
 }
 
 std::int64_t TokenWindows::length(std::int64_t index) const {

@@ -10,6 +10,7 @@
 #include "zero/checkpoint/saved_states.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_mark.h"
+#include "zero/train/settings_difference.h"
 
 namespace zero {
 namespace {

@@ -10,7 +10,7 @@
 #include "zero/config/setup.h"
 #include "zero/estimate/legal_layout.h"
 #include "zero/train/result/save_result.h"
-#include "zero/train/resume_settings.h"
+#include "zero/train/settings_difference.h"
 
 namespace zero {
 

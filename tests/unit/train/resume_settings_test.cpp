@@ -14,6 +14,7 @@
 #include "tests/unit/temporary_folder.h"
 #include "zero/config/optimizer_settings.h"
 #include "zero/config/setup.h"
+#include "zero/train/settings_difference.h"
 
 namespace zero {
 namespace resume_settings_test {

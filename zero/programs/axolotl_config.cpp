@@ -191,6 +191,7 @@ const KeyTable& axolotl_table() {
       {"chat_template", template_into},
       {"rl", preference_into},
       {"rl_beta", number("preference.beta")},
+      {"trl.beta", absent("it is for GRPO, which is not there")},
       {"dpo_beta", number("preference.beta")},
       {"orpo_alpha", number("preference.beta")},
       {"rpo_alpha", likelihood_into},
@@ -246,7 +247,7 @@ const KeyTable& axolotl_table() {
       {"peft_use_rslora", flag("lora.use_rslora", "true")},
       {"load_in_4bit", flag("lora.quantization", "\"nf4\"")},
       {"load_in_8bit", flag("lora.quantization", "\"int8\"")},
-      {"bnb_config_kwargs.bnb_4bit_use_double_quant", flag("lora.double_quantization", "true")},
+      {"bnb_config_kwargs.bnb_4bit_use_double_quant", flag("lora.double_quantization", "true", "false")},
       {"gradient_checkpointing", flag("activation_checkpoint.mode", "\"full\"")},
       {"sample_packing", flag("data.packing", "true")},
       {"train_on_inputs", flag("data.train_on", "\"all\"", "\"assistant\"")},
@@ -325,7 +326,10 @@ void add_axolotl_defaults(const Json& tree, ForeignConfig& config) {
   const auto is_open = [&](const char* key) { return !tree.contains(key) || tree[key].is_null(); };
   const bool chooses = !tree.contains("bf16");  // bf16 is "auto"
   if (!chooses) set_default(config, "training.precision", "\"fp32\"");
+  const bool is_qlora = !is_open("adapter") && tree["adapter"] == "qlora";
+  if (is_qlora) set_default(config, "lora.double_quantization", "true");
   if (is_open("optimizer")) set_default(config, "optimizer.name", "\"adamw\"");
+  if (holds(config, "optimizer.name=\"sgd\"")) add_sgd_defaults(config);
   if (is_open("weight_decay")) set_default(config, "optimizer.weight_decay", "0.0");
   if (is_open("lr_scheduler")) set_default(config, "lr_scheduler.type", "\"cosine\"");
   if (is_open("warmup_steps") && is_open("warmup_ratio")) {

@@ -40,9 +40,17 @@ std::string autocast_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
-/// take_rates_of_muon() takes it, once lr is read.
-std::string rate_of_matrices(const Json& value, ForeignConfig&) {
+/// take_rates_of_muon() takes it, once lr and the optimizer are read.
+std::string rate_of_muon(const Json& value, ForeignConfig&) {
   number_of(value);
+  return "";
+}
+
+/// DeepSpeed's -1 is no group.
+std::string shard_group_into(const Json& value, ForeignConfig& config) {
+  const Json ranks = number_of(value);
+  if (ranks.get<double>() < 1) return "off, as here";
+  set(config, "zero.shard_degree", ranks.dump());
   return "";
 }
 
@@ -97,7 +105,7 @@ const KeyTable& deepspeed_table() {
       {"zero_optimization.stage3_gather_16bit_weights_on_model_save", absent(whole)},
       {"zero_optimization.stage3_gather_fp16_weights_on_model_save", absent(whole)},
       {"zero_optimization.gather_16bit_weights_on_model_save", absent(whole)},
-      {"zero_optimization.mics_shard_size", number("zero.shard_degree")},
+      {"zero_optimization.mics_shard_size", shard_group_into},
       {"optimizer.type", optimizer_into},
       {"optimizer.params.torch_adam", absent("the kernels here are the only ones")},
       {"optimizer.params.adam_w_mode", as_here(true, "weight decay is always AdamW's here, never a part of gradients")},
@@ -106,8 +114,9 @@ const KeyTable& deepspeed_table() {
       {"optimizer.params.learning_rate", misnamed("lr")},
       {"optimizer.params.eps", number("optimizer.eps")},
       {"optimizer.params.momentum", number("optimizer.momentum")},
-      {"optimizer.params.muon_lr", rate_of_matrices},
-      {"optimizer.params.adam_lr", number("optimizer.lr_adamw")},
+      {"optimizer.params.nesterov", flag("optimizer.nesterov", "true", "false")},
+      {"optimizer.params.muon_lr", rate_of_muon},
+      {"optimizer.params.adam_lr", rate_of_muon},
       {"data_types.grad_accum_dtype", word("zero.gradient_dtype", {{"fp32", "fp32"}, {"bf16", "bf16"}})},
       {"optimizer.params.weight_decay", number("optimizer.weight_decay")},
       {"optimizer.params.betas", betas_into},
@@ -153,50 +162,84 @@ const PrefixReasons& deepspeed_prefixes() {
   return reasons;
 }
 
-/// WarmupLR and WarmupDecayLR set the rate themselves, whatever the optimizer's is.
-void take_rate_of_scheduler(const Json& tree, ForeignConfig& config) {
-  const Json::json_pointer place("/scheduler/params/warmup_max_lr");
-  if (!tree.contains(place) || tree[place] == "auto") return;
-  const std::string rate = "optimizer.lr=" + number_of(tree[place]).dump();
-  std::erase_if(config.dropped, [](const auto& dropped) { return dropped.first == "scheduler.params.warmup_max_lr"; });
-  std::erase_if(config.overrides, [&](const std::string& setting) { return setting == rate; });
-  drop(config, "optimizer.lr=", "optimizer.params.lr", "the scheduler's warmup_max_lr is the rate");
-  config.overrides.push_back(rate);
+/// The parameters of the optimizer or of the scheduler.
+class Parameters {
+ public:
+  Parameters(const Json& tree, const std::string& section) : path_(section + ".params.") {
+    const Json::json_pointer pointer("/" + section + "/params"), type("/" + section + "/type");
+    if (tree.contains(pointer) && tree[pointer].is_object()) all_ = tree[pointer];
+    if (tree.contains(type)) type_ = words_of(tree[type]);
+  }
+
+  const std::string& type() const { return type_; }  // empty: none
+  std::string path(const std::string& name) const { return path_ + name; }
+  bool has(const std::string& name) const { return all_.contains(name); }
+  bool is(const std::string& name, const Json& value) const { return has(name) && all_[name] == value; }
+  /// The number as JSON; empty if there is none, or a Trainer fills it in.
+  std::string number(const std::string& name) const {
+    return has(name) && !all_[name].is_null() && all_[name] != "auto" ? number_of(all_[name]).dump() : "";
+  }
+
+ private:
+  std::string path_, type_;
+  Json all_ = Json::object();
+};
+
+void set_from(ForeignConfig& config, const std::string& key, const std::string& toml, const std::string& path) {
+  std::erase_if(config.overrides, [&](const std::string& setting) { return setting.starts_with(key + "="); });
+  set(config, key, toml);
+  config.names[key] = path;
 }
 
 /// muon_lr is the rate of the matrices, and adam_lr that of all others. lr stands for one that is missing.
 void take_rates_of_muon(const Json& tree, ForeignConfig& config) {
-  const auto rate = [&](const char* name) -> std::string {
-    const Json::json_pointer place(std::string("/optimizer/params/") + name);
-    return tree.contains(place) && tree[place] != "auto" ? number_of(tree[place]).dump() : "";
-  };
-  const bool is_muon = holds(config, "optimizer.name=\"muon\"");
-  const std::string lr = rate("lr"), matrices = rate("muon_lr"), others = rate("adam_lr");
-  if (!matrices.empty()) {
-    drop(config, "optimizer.lr=", "optimizer.params.lr", "muon_lr is the rate of the matrices");
-    set(config, "optimizer.lr", matrices);
-    config.names["optimizer.lr"] = "optimizer.params.muon_lr";
+  const Parameters parameters(tree, "optimizer");
+  const std::string lr = parameters.number("lr"), matrices = parameters.number("muon_lr"),
+                    others = parameters.number("adam_lr");
+  if (!holds(config, "optimizer.name=\"muon\"")) {
+    for (const char* name : {"muon_lr", "adam_lr"})
+      if (parameters.has(name)) config.dropped.emplace_back(parameters.path(name), "is for Muon alone, there too");
+    return;
   }
-  if (is_muon && others.empty() && !lr.empty()) set_default(config, "optimizer.lr_adamw", lr);
+  if (!lr.empty() && !matrices.empty() && !others.empty())
+    config.dropped.emplace_back(parameters.path("lr"), "muon_lr and adam_lr are the rates");
+  if (!matrices.empty()) set_from(config, "optimizer.lr", matrices, parameters.path("muon_lr"));
+  if (const std::string& rate = others.empty() ? lr : others; !rate.empty())
+    set_from(config, "optimizer.lr_adamw", rate, parameters.path(others.empty() ? "lr" : "adam_lr"));
+}
+
+/// Sets the rate of all tensors, and drops those of the optimizer.
+void take_rate(ForeignConfig& config, const std::string& rate, const std::string& path, const std::string& why) {
+  for (const char* key : {"optimizer.lr", "optimizer.lr_adamw"})
+    if (!holds(config, std::string(key) + "=" + rate)) drop(config, std::string(key) + "=", "", why);
+  set_from(config, "optimizer.lr", rate, path);
+  if (holds(config, "optimizer.name=\"muon\"")) set_from(config, "optimizer.lr_adamw", rate, path);
+}
+
+/// WarmupLR and WarmupDecayLR set the rate of all tensors themselves, if they have one (class WarmupLR in DeepSpeed's
+/// lr_schedules.py). Without one WarmupDecayLR takes 0.001, and WarmupLR the optimizer's first.
+void take_rate_of_scheduler(const Parameters& scheduler, ForeignConfig& config) {
+  const std::string name = "warmup_max_lr", path = scheduler.path(name), rate = scheduler.number(name);
+  if (!rate.empty()) {
+    std::erase_if(config.dropped, [&](const auto& dropped) { return dropped.first == path; });
+    take_rate(config, rate, path, "the scheduler's warmup_max_lr is the rate");
+  } else if (scheduler.type() == "WarmupDecayLR" && !scheduler.has(name)) {
+    take_rate(config, "0.001", "the default of " + path, "the scheduler's warmup_max_lr is the rate, 0.001 by default");
+  }
 }
 
 /// DeepSpeed's own defaults of a scheduler's parameters ("Learning Rate Schedulers" in its documentation).
-void add_scheduler_defaults(const Json& tree, ForeignConfig& config) {
-  const Json::json_pointer type("/scheduler/type");
-  const std::string name = tree.contains(type) ? words_of(tree[type]) : "";
-  if (!name.starts_with("Warmup")) return;
-  const auto has = [&](const char* parameter) {
-    return tree.contains(Json::json_pointer(std::string("/scheduler/params/") + parameter));
-  };
-  if (!has("warmup_num_steps")) set_default(config, "lr_scheduler.warmup_steps", "1000");
-  if (name == "WarmupCosineLR" && !has("cos_min_ratio")) set_default(config, "lr_scheduler.min_lr_ratio", "0.0001");
-  if (!has("warmup_type"))
-    config.dropped.emplace_back("scheduler.params.warmup_type",
+void take_scheduler(const Json& tree, ForeignConfig& config) {
+  const Parameters scheduler(tree, "scheduler");
+  if (!scheduler.type().starts_with("Warmup")) return;
+  const bool is_cosine = scheduler.type() == "WarmupCosineLR";
+  if (!is_cosine) take_rate_of_scheduler(scheduler, config);
+  if (!scheduler.has("warmup_num_steps")) set_default(config, "lr_scheduler.warmup_steps", "1000");
+  if (is_cosine && !scheduler.has("cos_min_ratio")) set_default(config, "lr_scheduler.min_lr_ratio", "0.0001");
+  if (!scheduler.has("warmup_type"))
+    config.dropped.emplace_back(scheduler.path("warmup_type"),
                                 "is not in the file, so \"log\" counts there; here a "
                                 "warm-up is linear");
-  if (name == "WarmupCosineLR" || has("warmup_max_lr")) return;
-  drop(config, "optimizer.lr=", "optimizer.params.lr", "the scheduler's warmup_max_lr is the rate, 0.001 by default");
-  set(config, "optimizer.lr", "0.001");
 }
 
 /// Throws InputError for settings that contradict each other or have no meaning.
@@ -223,17 +266,23 @@ void require_own_keys(const Json& tree, const std::string& source) {
   throw InputError(source + ": has no key of DeepSpeed, whose configurations are the JSON that is translated");
 }
 
+/// True for PyTorch's own AdamW, whose weight decay is not 0 by default.
+bool is_torch_adamw(const Parameters& optimizer) {
+  const bool decouples = optimizer.type() == "AdamW" || !optimizer.is("adam_w_mode", false);
+  return optimizer.is("torch_adam", true) && decouples;
+}
+
 /// DeepSpeed's own defaults. A Trainer's are not known where the file says "auto".
 void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
   const auto has = [&](const char* pointer) { return tree.contains(Json::json_pointer(pointer)); };
   const auto is_auto = [&](const char* pointer) { return has(pointer) && tree[Json::json_pointer(pointer)] == "auto"; };
   if (!is_auto("/bf16/enabled") && !is_auto("/fp16/enabled")) set_default(config, "training.precision", "\"fp32\"");
   if (!has("/gradient_clipping")) set_default(config, "training.max_norm", "0.0");
-  if (is_set(config, "optimizer.name") && !has("/optimizer/params/weight_decay"))
-    set_default(config, "optimizer.weight_decay", has("/optimizer/params/torch_adam") ? "0.01" : "0.0");
+  const Parameters optimizer(tree, "optimizer");
+  if (is_set(config, "optimizer.name") && !optimizer.has("weight_decay"))
+    set_default(config, "optimizer.weight_decay", is_torch_adamw(optimizer) ? "0.01" : "0.0");
   const bool for_trainer = tree.dump().find("\"auto\"") != std::string::npos;
-  const bool is_sgd = holds(config, "optimizer.name=\"sgd\"");
-  if (is_sgd && !has("/optimizer/params/momentum")) set_default(config, "optimizer.momentum", "0.0");
+  if (holds(config, "optimizer.name=\"sgd\"")) add_sgd_defaults(config);
   if (!has("/scheduler") && for_trainer)
     config.dropped.emplace_back(
         "scheduler",
@@ -244,8 +293,7 @@ void add_deepspeed_defaults(const Json& tree, ForeignConfig& config) {
     if (!is_set(config, "lr_scheduler.warmup_ratio")) set_default(config, "lr_scheduler.warmup_steps", "0");
   }
   take_rates_of_muon(tree, config);
-  take_rate_of_scheduler(tree, config);
-  add_scheduler_defaults(tree, config);
+  take_scheduler(tree, config);
   const auto whole = [&](const char* key) {
     return tree.contains(key) && tree[key] != "auto" ? std::int64_t(number_of(tree[key]).get<double>()) : 0;
   };

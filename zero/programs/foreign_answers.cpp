@@ -74,6 +74,7 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   drop(run.global_batch > 0, {"training.global_batch_size="}, given);
   drop(run.method == "full", {"lora."}, "--method full has no adapter");
   drop(run.method == "lora" || run.method == "qlora", {"lora.quantization="}, given);
+  if (run.method == "lora" && !run.sets("lora.quantization=")) foreign::drop_double_quantization(foreign);
   if (takes_preferences(run))
     for (const char* key : {"data.packing", "data.train_on"})
       foreign::drop(foreign, std::string(key) + "=", "", "the data are for preferences, whose answers alone count");

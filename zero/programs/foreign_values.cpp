@@ -11,6 +11,8 @@
 #include "zero/config/config_keys.h"
 #include "zero/config/foreign_keys.h"
 #include "zero/config/nearest_key.h"
+#include "zero/config/optimizer_settings.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero::foreign {
 namespace {
@@ -113,6 +115,27 @@ void tell_accumulation(ForeignConfig& config) {
             : config.rows_of_rank > 0                    ? ""
                                                          : "without a micro-batch the planner chooses the batch";
   std::erase_if(config.dropped, [&](const auto& one) { return one.first == accumulation && one.second.empty(); });
+}
+
+/// The word of a setting, by the command line or by the file; empty: neither has it.
+std::string word_of(const ForeignConfig& config, const std::string& key) {
+  std::string word;
+  for (const std::vector<std::string>* settings : {&config.overrides, &config.given})
+    for (const std::string& setting : *settings)
+      if (key_of(setting) == key) word = setting.substr(key.size() + 1);
+  std::erase(word, '"');
+  return word;
+}
+
+/// Settings of an optimizer that is not there, or that the command line replaces.
+void drop_other_optimizers(ForeignConfig& config) {
+  Config with;
+  if (const std::string name = word_of(config, "optimizer.name"); !name.empty()) with.optimizer.name = name;
+  const std::vector<std::string> names = optimizer_names();
+  if (std::ranges::find(names, with.optimizer.name) == names.end()) return;  // refused later
+  for (const ConfigKey& key : config_keys())
+    if (key.section == "optimizer" && !is_read(with, key))
+      drop(config, key.full_name() + "=", "", "is no setting of " + with.optimizer.name);
 }
 
 }  // namespace
@@ -341,6 +364,17 @@ void set_default(ForeignConfig& config, const std::string& key, const std::strin
   if (!is_set(config, key)) set(config, key, toml);
 }
 
+void drop_double_quantization(ForeignConfig& config) {
+  if (!holds(config, "lora.double_quantization=false"))
+    drop(config, "lora.double_quantization=", "", "is for a base in NF4 alone");
+  drop(config, "lora.double_quantization=", "", "off, as here");
+}
+
+void add_sgd_defaults(ForeignConfig& config) {
+  set_default(config, "optimizer.momentum", "0.0");
+  set_default(config, "optimizer.nesterov", "false");
+}
+
 void drop_without_validation(ForeignConfig& config) {
   const std::string interval = "training.validation_interval", fraction = "data.validation_fraction";
   if (!is_set(config, interval))
@@ -359,6 +393,8 @@ void drop_without_validation(ForeignConfig& config) {
 void finish(ForeignConfig& config) {
   keep_last(config);
   tell_accumulation(config);
+  drop_other_optimizers(config);
+  if (word_of(config, "lora.quantization") != "nf4") drop_double_quantization(config);
   const bool adamw = holds(config, "optimizer.name=\"adamw\"") || holds(config, "optimizer.name=\"adamw8bit\"");
   if (adamw) set_default(config, "optimizer.betas", "[0.9, 0.999]");
   const bool decays = holds(config, "lr_scheduler.type=\"cosine\"") || holds(config, "lr_scheduler.type=\"linear\"");

@@ -89,9 +89,14 @@ void walk(const Json& tree, const std::string& prefix, const KeyTable& table, Fo
 
 /// Sets a default of the tool that differs from the one here, if the file leaves the key open.
 void set_default(ForeignConfig& config, const std::string& key, const std::string& toml);
+/// PyTorch's defaults of SGD, which both tools take.
+void add_sgd_defaults(ForeignConfig& config);
+/// For a base that is not in NF4.
+void drop_double_quantization(ForeignConfig& config);
 /// Drops validation data without an interval, an interval without data, and settings that need validations.
 void drop_without_validation(ForeignConfig& config);
-/// Ends a translation: the last setting of a key counts, as on the command line. Adds defaults that both tools have:
+/// Ends a translation: the last setting of a key counts, as on the command line. Drops settings that the optimizer does
+/// not read, and double quantization without a base in NF4. Adds defaults that both tools have:
 /// the betas of AdamW, and schedules that end at a rate of 0.
 void finish(ForeignConfig& config);
 

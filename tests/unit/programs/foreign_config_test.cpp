@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "tests/unit/message_of.h"
@@ -63,12 +65,13 @@ TEST(ForeignConfig, TranslatesAxolotl) {
   EXPECT_EQ(config.model, "NousResearch/Llama-3.2-1B");
   EXPECT_EQ(config.data, "chats.jsonl");
   EXPECT_TRUE(config.lora);
-  EXPECT_THAT(config.overrides,
-              UnorderedElementsAre("lora.quantization=\"nf4\"", "lora.r=32", "lora.target_modules=\"all-linear\"",
-                                   "training.seq_len=2048", "data.packing=true", "optimizer.lr=0.0002",
-                                   "training.epochs=1", "optimizer.name=\"adamw\"", "optimizer.betas=[0.9, 0.999]",
-                                   "optimizer.weight_decay=0.0", "lr_scheduler.type=\"cosine\"",
-                                   "lr_scheduler.warmup_ratio=0.03", "lr_scheduler.min_lr_ratio=0.0"));
+  EXPECT_THAT(
+      config.overrides,
+      UnorderedElementsAre("lora.quantization=\"nf4\"", "lora.double_quantization=true", "lora.r=32",
+                           "lora.target_modules=\"all-linear\"", "training.seq_len=2048", "data.packing=true",
+                           "optimizer.lr=0.0002", "training.epochs=1", "optimizer.name=\"adamw\"",
+                           "optimizer.betas=[0.9, 0.999]", "optimizer.weight_decay=0.0", "lr_scheduler.type=\"cosine\"",
+                           "lr_scheduler.warmup_ratio=0.03", "lr_scheduler.min_lr_ratio=0.0"));
   EXPECT_THAT(config.dropped, Contains(Pair("datasets", HasSubstr("type"))));
   EXPECT_THAT(config.dropped, Contains(Pair("val_set_size", HasSubstr("validation"))));
   EXPECT_THAT(config.dropped, Contains(Pair("special_tokens.pad_token", HasSubstr("tokenizer"))));
@@ -125,12 +128,93 @@ TEST(ForeignConfig, TakesMuonsRatesAndMomentum) {
   }
   EXPECT_THAT(translate_deepspeed(head + R"("Muon", "params": {"lr": 0.002}}})", "d").overrides,
               IsSupersetOf({"optimizer.lr=0.002", "optimizer.lr_adamw=0.002"}));
-  EXPECT_THAT(translate_deepspeed(head + R"("SGD", "params": {"lr": 0.002}}})", "d").overrides,
-              Contains("optimizer.momentum=0.0"));
-  EXPECT_THAT(translate_axolotl(
-                  "base_model: m\nadapter: qlora\nbnb_config_kwargs:\n  bnb_4bit_use_double_quant: true\n", "a.yml")
-                  .overrides,
-              Contains("lora.double_quantization=true"));
+  const ForeignConfig both = translate_deepspeed(head + R"("Muon", "params": {"lr": 0.002, "muon_lr": 0.02}}})", "d");
+  EXPECT_THAT(both.overrides, IsSupersetOf({"optimizer.lr=0.02", "optimizer.lr_adamw=0.002"}));
+  EXPECT_THAT(both.dropped, Not(Contains(Pair("optimizer.params.lr", testing::_))));
+  EXPECT_EQ(both.names.at("optimizer.lr_adamw"), "optimizer.params.lr");
+  const ForeignConfig adam =
+      translate_deepspeed(head + R"("Adam", "params": {"lr": 0.002, "muon_lr": 0.02, "adam_lr": 0.1}}})", "d");
+  EXPECT_THAT(adam.overrides, AllOf(Contains("optimizer.lr=0.002"), Not(Contains(HasSubstr("lr_adamw")))));
+  EXPECT_THAT(adam.dropped, IsSupersetOf({Pair("optimizer.params.muon_lr", "is for Muon alone, there too"),
+                                          Pair("optimizer.params.adam_lr", "is for Muon alone, there too")}));
+}
+
+TEST(ForeignConfig, TheSchedulersRateIsThatOfAllTensors) {
+  const auto translated = [](const std::string& optimizer, const std::string& scheduler) {
+    return translate_deepspeed(
+        text(R"({"optimizer": {"type": )", optimizer, R"(}, "scheduler": {"type": )", scheduler, "}}"), "d");
+  };
+  const std::string adam = R"("Adam", "params": {"lr": 2e-05})",
+                    muon = R"("Muon", "params": {"lr": 0.1, "muon_lr": 0.02, "adam_lr": 0.3})";
+  EXPECT_THAT(translated(adam, R"("WarmupLR", "params": {})").overrides, Contains("optimizer.lr=2e-05"));
+  EXPECT_THAT(translated(adam, R"("WarmupLR", "params": {"warmup_max_lr": null})").overrides,
+              Contains("optimizer.lr=2e-05"));
+  EXPECT_THAT(translated(adam, R"("WarmupLR", "params": {"warmup_max_lr": "auto"})").overrides,
+              Contains("optimizer.lr=2e-05"));
+  EXPECT_THAT(translated(adam, R"("WarmupCosineLR", "params": {})").overrides, Contains("optimizer.lr=2e-05"));
+  const ForeignConfig decays = translated(adam, R"("WarmupDecayLR", "params": {"total_num_steps": 9})");
+  EXPECT_THAT(decays.overrides, AllOf(Contains("optimizer.lr=0.001"), Not(Contains("optimizer.lr=2e-05"))));
+  EXPECT_THAT(decays.dropped, Contains(Pair("optimizer.params.lr", HasSubstr("0.001 by default"))));
+  const ForeignConfig named = translated(muon, R"("WarmupLR", "params": {"warmup_max_lr": 0.004})");
+  EXPECT_THAT(named.overrides, IsSupersetOf({"optimizer.lr=0.004", "optimizer.lr_adamw=0.004"}));
+  EXPECT_THAT(named.dropped, IsSupersetOf({Pair("optimizer.params.muon_lr", HasSubstr("warmup_max_lr is the rate")),
+                                           Pair("optimizer.params.adam_lr", HasSubstr("warmup_max_lr is the rate"))}));
+  EXPECT_EQ(named.names.at("optimizer.lr"), "scheduler.params.warmup_max_lr");
+  EXPECT_THAT(named.dropped, Not(Contains(Pair("scheduler.params.warmup_max_lr", testing::_))));
+}
+
+TEST(ForeignConfig, TakesTheDefaultsOfPyTorchsOptimizers) {
+  const auto of = [](const std::string& optimizer) {
+    return translate_deepspeed(R"({"optimizer": {"type": )" + optimizer + "}}", "d").overrides;
+  };
+  EXPECT_THAT(of(R"("SGD", "params": {"lr": 0.002})"),
+              IsSupersetOf({"optimizer.momentum=0.0", "optimizer.nesterov=false", "optimizer.weight_decay=0.0"}));
+  EXPECT_THAT(of(R"("SGD", "params": {"momentum": 0.9, "nesterov": true})"),
+              IsSupersetOf({"optimizer.momentum=0.9", "optimizer.nesterov=true"}));
+  EXPECT_THAT(of(R"("Adam", "params": {"torch_adam": true})"), Contains("optimizer.weight_decay=0.01"));
+  EXPECT_THAT(of(R"("Adam", "params": {"torch_adam": false})"), Contains("optimizer.weight_decay=0.0"));
+  EXPECT_THAT(of(R"("Adam", "params": {"torch_adam": true, "adam_w_mode": false})"),
+              Contains("optimizer.weight_decay=0.0"));
+  EXPECT_THAT(of(R"("AdamW", "params": {"torch_adam": true, "adam_w_mode": false})"),
+              Contains("optimizer.weight_decay=0.01"));
+  EXPECT_THAT(translate_axolotl("base_model: m\noptimizer: sgd\n", "a").overrides,
+              IsSupersetOf({"optimizer.momentum=0.0", "optimizer.nesterov=false"}));
+}
+
+TEST(ForeignConfig, DropsSettingsThatTheOptimizerDoesNotRead) {
+  const std::string sgd = R"({"optimizer": {"type": "SGD", "params": {"momentum": 0.9, "betas": [0.9, 0.99]}}})";
+  const ForeignConfig own = translate_deepspeed(sgd, "d");
+  EXPECT_THAT(own.dropped, Contains(Pair("optimizer.params.betas", "is no setting of sgd")));
+  for (const char* name : {"optimizer.name=adamw", "optimizer.name=\"adamw\""}) {
+    const ForeignConfig replaced = translate_deepspeed(sgd, "d", {name});
+    EXPECT_THAT(replaced.overrides, AllOf(Contains("optimizer.betas=[0.9, 0.99]"), Not(Contains(HasSubstr("momentum"))),
+                                          Not(Contains(HasSubstr("nesterov")))));
+  }
+  const ForeignConfig unknown =
+      translate_deepspeed(R"({"optimizer": {"type": "RMSprop", "params": {"momentum": 0.9}}})", "d");
+  EXPECT_THAT(unknown.dropped, Contains(Pair("optimizer.params.momentum", "is no setting of adamw")));
+}
+
+TEST(ForeignConfig, DoubleQuantizationIsForBasesInNf4) {
+  const std::string model = "base_model: m\n", kwargs = "bnb_config_kwargs:\n  bnb_4bit_use_double_quant: ";
+  const auto of = [&](const std::string& rest, const std::vector<std::string>& given = {}) {
+    return translate_axolotl(model + rest, "a", given).overrides;
+  };
+  EXPECT_THAT(of("adapter: qlora\n"), Contains("lora.double_quantization=true"));
+  EXPECT_THAT(of("adapter: qlora\n" + kwargs + "true\n"), Contains("lora.double_quantization=true"));
+  EXPECT_THAT(of("adapter: qlora\n" + kwargs + "false\n"), Contains("lora.double_quantization=false"));
+  EXPECT_THAT(of("adapter: lora\n" + kwargs + "true\n"), Not(Contains(HasSubstr("double"))));
+  EXPECT_THAT(of("adapter: qlora\n", {"lora.quantization=int8"}), Not(Contains(HasSubstr("double"))));
+  EXPECT_THAT(translate_axolotl(model + "trl:\n  beta: 0.1\n", "a").dropped,
+              Contains(Pair("trl.beta", HasSubstr("GRPO"))));
+}
+
+TEST(ForeignConfig, MicsIsOffBelowOneRank) {
+  for (const auto& [size, set] : {std::pair("-1", 0), {"4", 1}})
+    EXPECT_EQ(std::ranges::count(
+                  translate_deepspeed(text(R"({"zero_optimization": {"mics_shard_size": )", size, "}}"), "d").overrides,
+                  "zero.shard_degree=4"),
+              set);
 }
 
 TEST(ForeignConfig, WhatContradictsItselfIsRefused) {

@@ -192,6 +192,23 @@ def check_resume(place):
     assert "resumed after step 2" in resumed(0)
 
 
+def check_dry_run_without_files(place):
+    """Where the model's folder has config.json alone, a dry run of a resumption compares what is here."""
+    place.train("out/base", PRESET | {"model.vocab_size": 32002}, template="chatml", tokenizer="adding/tokenizer.model")
+    lora, full = {"model.path": "base", "lora.r": 2}, {"model.path": "base"}
+    shutil.copytree(place.path("out/base/model"), place.path("base"))
+    for out, model in (("out/lora", lora), ("out/full", full)):
+        place.train(out, model)
+    shutil.rmtree(place.path("base"))
+    os.mkdir(place.path("base"))
+    shutil.copy(place.path("out/base/model/config.json"), place.path("base"))
+    for out, model, missing in (("out/lora", lora, "model.path, data.tokenizer, data.chat_template"), ("out/full", full, "data.tokenizer, data.chat_template")):
+        said = place.train(out, model, "--resume", "--dry-run", "--set", "training.steps=3")
+        assert f"of the checkpoint of step 2; what is not here is not compared ({missing})" in said, said
+        said = place.train(out, model, "--resume", "--dry-run", "--set", "training.seed=3", code=2)
+        assert "seed=3: is 3 now" in said, said
+
+
 def check_ids(place):
     """Ids need no tokenizer: one that was enlarged beyond the model goes along as it is, with a word about it; texts need it."""
     place.train("out/base", PRESET | {"model.vocab_size": 32000, "data.train": ["talk.txt"]}, tokenizer="alone/tokenizer.model")

@@ -438,6 +438,12 @@ def check_dry_run(place, args):
     assert code == 2 and "--accept-change lora.r: the checkpoint's adapter has the tensors of its own value" in said, said
     assert before == (sorted(os.listdir(place.path("out"))), sorted(os.listdir(place.path("out/checkpoints"))))
     newest = place.path("out/checkpoints/step-00000002")
+    # The disk of this machine is too small, that of another is not known.
+    many = ("--set", "checkpoint.keep=100000000")
+    code, said = place.run(*longer, *many)
+    assert code == 2 and "its disk has room for" in said and "lower checkpoint.keep" in said and said.count("error: ") == 1, said
+    code, said = place.run("--dry-run", *many, "--ranks-per-node", "2", "--memory", "4GiB", ranks=1)
+    assert code == 0, said
     # A checkpoint that a killed run was replacing gets its name back when the run goes on.
     os.rename(newest, newest + ".replaced")
     code, said = place.run(*longer)

@@ -69,6 +69,12 @@ def check_layouts_here(place):
     place.train("config.toml", 2, "--overwrite", "--set", "training.steps=6", "--set", "checkpoint.interval=6")
     place.train("config.toml", 1, "--resume", "--set", "training.steps=10")
     assert place.plan("out", "--no-measure")["comparison"]["timed_steps"] == 3
+    # A start that finds no step left is no start of these steps.
+    place.train("config.toml", 2, "--resume", "--set", "training.steps=10")
+    compared = place.plan("out", "--no-measure")["comparison"]
+    assert compared["timed_steps"] == 3 and compared["tracked_bytes"]["measured"] > 0, compared
+    place.train("config.toml", 1, "--resume", "--set", "training.steps=11")
+    assert "the run's last start has 0 timed steps" in place.run("zero_plan", "out", "--no-measure").stdout
     place.train("config.toml", 2, "--overwrite", "--set", "training.steps=6")
     # Figures of another machine or another number of ranks say nothing about this plan.
     for words, why in ((["--machine", "h100-node"], "the run's steps were not timed on h100-node"), (["--gpus", "1", "--no-measure"], "the run had 2 ranks, and this plan has 1")):

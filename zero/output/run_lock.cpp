@@ -20,6 +20,14 @@ namespace fs = std::filesystem;
   throw InputError("job.output_dir = \"" + directory + "\" " + why);
 }
 
+/// Locks the directory. Tries again after 100 ms: zero_report and dry runs hold a lock for an instant.
+int lock(const std::string& directory, FileCalls& calls) {
+  const int file = lock_folder(directory, calls);
+  if (file >= 0 || errno != EWOULDBLOCK) return file;
+  calls.pause(std::chrono::milliseconds(100));
+  return lock_folder(directory, calls);
+}
+
 }  // namespace
 
 // Locks the directory itself, so that no file is left behind and the lock ends with the process.
@@ -27,11 +35,7 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
   try {
     do {
       make(directory);
-      file_ = lock_folder(directory, calls_);
-      if (file_ < 0 && errno == EWOULDBLOCK) {  // perhaps zero_report, which looks at the lock for an instant
-        calls_.pause(std::chrono::milliseconds(100));
-        file_ = lock_folder(directory, calls_);
-      }
+      file_ = lock(directory, calls_);
     } while (file_ < 0 && errno == ENOENT);  // another run removed it as it ended
     if (file_ < 0 && errno == EWOULDBLOCK)
       refuse(directory, "is in use by another run: wait for its end, or name another directory");
@@ -70,7 +74,7 @@ void RunLock::make(const std::string& directory) {
 }
 
 bool is_locked(const std::string& directory, FileCalls& calls) {
-  const int file = lock_folder(directory, calls);
+  const int file = lock(directory, calls);
   if (file < 0) return errno == EWOULDBLOCK;
   calls.close(file);
   return false;

@@ -36,12 +36,15 @@ std::vector<double> step_seconds(const MetricsTable& table, std::int64_t begin) 
   return all;
 }
 
-/// The mean; 0 if it is not known.
-double tokens_per_step(const MetricsTable& table) {
+/// The mean of the steps after `begin` whose preceding step has a line too; 0 if it is not known.
+double tokens_per_step(const MetricsTable& table, std::int64_t begin) {
   const MetricsSeries* tokens = table.find("tokens");
-  if (!tokens || tokens->rows.size() < 2) return 0;
-  const std::int64_t steps = table.steps[tokens->rows.back()] - table.steps[tokens->rows.front()];
-  return (tokens->values.back() - tokens->values.front()) / double(steps);
+  if (!tokens) return 0;
+  std::size_t first = 0;
+  while (first < tokens->rows.size() && table.steps[tokens->rows[first]] < begin) ++first;
+  if (first + 1 >= tokens->rows.size()) return 0;
+  const std::int64_t steps = table.steps[tokens->rows.back()] - table.steps[tokens->rows[first]];
+  return (tokens->values.back() - tokens->values[first]) / double(steps);
 }
 
 std::string error_of(double predicted, double measured) {
@@ -59,6 +62,7 @@ MeasuredRun measured_run(const std::string& folder) {
   std::ifstream file(run.config);
   const RunHeader header = run_header_of(std::string(std::istreambuf_iterator<char>(file), {}));
   run.ranks = header.ranks;
+  run.resumed = header.steps_before > 0;
   if (!is_there(folder + "/metrics.jsonl")) return run;
   const MetricsTable table = read_metrics(folder + "/metrics.jsonl");
   std::vector<double> seconds = step_seconds(table, header.steps_before);  // former starts may have had other ranks
@@ -70,7 +74,7 @@ MeasuredRun measured_run(const std::string& folder) {
     for (std::size_t i = 0; i < peaks->values.size(); ++i)
       if (std::isfinite(peaks->values[i]) && table.steps[peaks->rows[i]] > header.steps_before)
         run.figures.peak_bytes = std::max(run.figures.peak_bytes, std::int64_t(peaks->values[i]));
-  run.tokens_per_step = tokens_per_step(table);
+  run.tokens_per_step = tokens_per_step(table, header.steps_before);
   return run;
 }
 
@@ -79,7 +83,7 @@ std::string MeasuredRun::why_not_compared(const PlanMachine& machine, bool here)
   if (ranks > 0 && ranks != machine.ranks())
     return text("the run had ", counted(ranks, "rank"), ", and this plan has ", machine.ranks());
   if (figures.steps < 2)
-    return text("the run has ", counted(figures.steps, "timed step"),
+    return text(resumed ? "the run's last start has " : "the run has ", counted(figures.steps, "timed step"),
                 " without a validation, and a comparison needs two");
   return "";
 }

@@ -8,8 +8,9 @@
 namespace zero {
 
 struct MeasuredRun {
-  std::string config;          // path of the run's config.toml
-  int ranks = 0;               // 0: unknown
+  std::string config;  // path of the run's config.toml
+  int ranks = 0;       // 0: unknown
+  bool resumed = false;
   MeasuredFigures figures;     // of the last start
   double tokens_per_step = 0;  // 0: unknown
 

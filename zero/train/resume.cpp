@@ -6,43 +6,12 @@
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
-#include "zero/checkpoint/damaged_checkpoint.h"
-#include "zero/checkpoint/saved_states.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_mark.h"
 #include "zero/train/settings_difference.h"
 
 namespace zero {
 namespace {
-
-struct WholeCheckpoint {
-  Manifest manifest;
-  std::string folder;
-};
-
-/// Returns none if there is none. Adds to `damages` why newer ones are not whole.
-std::optional<WholeCheckpoint> newest_whole(const CheckpointFolders& folders, FileCalls& calls,
-                                            std::vector<std::string>& damages) {
-  const std::vector<CheckpointFolders::Complete> complete = folders.resumable();
-  std::vector<std::int64_t> incomplete = folders.names();
-  for (const auto& [step, folder] : complete) std::erase(incomplete, step);
-  const auto tell_incomplete = [&](std::int64_t before) {
-    for (const std::int64_t step : incomplete)
-      if (step > before) damages.push_back(folders.path(step) + "/manifest.json: is missing");
-  };
-  for (const auto& [step, folder] : complete) {
-    try {
-      const SavedStates saved(calls, folder);
-      saved.check_files();
-      tell_incomplete(step);
-      return WholeCheckpoint{saved.manifest(), folder};
-    } catch (const DamagedCheckpoint& error) {
-      damages.emplace_back(error.what());
-    }
-  }
-  tell_incomplete(-1);
-  return std::nullopt;
-}
 
 /// The settings without those that are not known here.
 Settings known_of(const Settings& settings, const ResumeRequest& request) {
@@ -83,25 +52,21 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
 
 }  // namespace
 
-std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls, std::vector<std::string>& damages) {
-  const std::optional<WholeCheckpoint> newest = newest_whole(folders, calls, damages);
-  return newest ? newest->manifest.position.steps : -1;
-}
-
-Resumption find_resumption(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls) {
+Resumption find_resumption(const ResumeRequest& request, const NewestCheckpoint& newest, const std::string& root,
+                           FileCalls& calls) {
   const std::string& output = request.config.job.output_dir;
   const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // throws if unreadable
   Resumption found;
-  if (const auto newest = newest_whole(folders, calls, found.damages)) {
-    const Settings now = known_of(request.now.settings, request),
-                   then = known_of(newest->manifest.run.settings, request);
-    require_same_settings(request.config, now, then, request.accepted, newest->folder);
+  if (newest.whole) {
+    const Manifest& manifest = newest.whole->manifest;
+    const Settings now = known_of(request.now.settings, request), then = known_of(manifest.run.settings, request);
+    require_same_settings(request.config, now, then, request.accepted, newest.whole->folder);
     const std::string accepted = accepted_changes(request.config, now, then, request.accepted);
-    tell_changes(request, newest->manifest, accepted);
+    tell_changes(request, manifest, accepted);
     found.differs = !accepted.empty();
-    found.step = newest->manifest.position.steps;
-  } else if (!found.damages.empty()) {
-    throw InputError(text(folders.root(), ": no checkpoint there verifies (", found.damages.front(),
+    found.step = newest.step();
+  } else if (!newest.damages.empty()) {
+    throw InputError(text(root, ": no checkpoint there verifies (", newest.damages.front().what,
                           "): restore it from a copy, see that this node is shown all of its files, or begin anew with "
                           "--overwrite"));
   } else {
@@ -115,7 +80,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
   std::int64_t step = -1;
   on_first(communicator, [&] {
     folders.take_back();
-    step = find_resumption(request, folders, calls).step.value_or(-1);
+    step = find_resumption(request, newest_checkpoint(folders, calls), folders.root(), calls).step.value_or(-1);
     if (step < 0) log_info(request.config.job.output_dir, " has no checkpoint yet: the run begins at step 0");
   });
   step = broadcast_number(communicator, step, 0);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/checkpoint/newest_checkpoint.h"
 #include "zero/checkpoint/save_checkpoint.h"
 #include "zero/config/config.h"
 #include "zero/output/output_dir.h"
@@ -23,18 +24,14 @@ struct ResumeRequest {
 /// The checkpoint from which a run goes on.
 struct Resumption {
   std::optional<std::int64_t> step;  // none: the run died before its first checkpoint, and begins at step 0
-  std::vector<std::string> damages;  // of newer checkpoints, which are passed over
   bool differs = false;              // in accepted settings
 };
 
-/// The step of the newest checkpoint whose files are all there; -1: there is none. Adds to `damages` why newer ones are
-/// passed over.
-std::int64_t newest_whole_step(const CheckpointFolders& folders, FileCalls& calls, std::vector<std::string>& damages);
-
-/// Finds the newest checkpoint whose files are all there, and compares the run with it. Throws InputError for settings
-/// that differ, and if no checkpoint is whole. Also throws for a run that has trained but has no checkpoint. Reads
-/// manifests and records, and changes nothing. Call it only on rank 0.
-Resumption find_resumption(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls);
+/// Compares the run with the newest checkpoint of `root`. Throws InputError for settings that differ, and if no
+/// checkpoint is whole. Also throws for a run that has trained but has no checkpoint. Reads records, and changes
+/// nothing. Call it only on rank 0.
+Resumption find_resumption(const ResumeRequest& request, const NewestCheckpoint& newest, const std::string& root,
+                           FileCalls& calls);
 
 /// Does the same for a run that begins now, after it has given checkpoints back their names. Returns the step.
 /// Collective.

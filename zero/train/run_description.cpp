@@ -68,7 +68,8 @@ RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& call
   return run;
 }
 
-RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
+RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, std::int64_t done,
+                    std::int64_t steps, FileCalls& calls) {
   RunHeader header{arguments.version, job.size(), 1};
   const std::string former = plan.config.job.output_dir + "/config.toml";
   if (plan.former != FormerRun::resumed) return header;
@@ -77,7 +78,10 @@ RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& a
     const File file = File::open(former, calls);
     std::string head(300, '\0');
     head.resize(std::size_t(file.read_up_to(head.data(), std::int64_t(head.size()), 0)));
-    header.start = run_header_of(head).start + 1;
+    const RunHeader before = run_header_of(head);
+    header.start = before.start + 1;
+    header.steps_before = done;
+    if (done >= steps && before.ranks > 0) header = before;
   });
   return header;
 }

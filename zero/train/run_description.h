@@ -13,9 +13,11 @@ namespace zero {
 /// Returns the description that the run's checkpoints hold.
 RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls);
 
-/// Returns the head of the run's config.toml. A resumption counts one start more than the former head. Throws Error if
-/// that head cannot be read.
-RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls);
+/// Returns the head of the config.toml of a run of `steps` steps, of which `done` are done. A resumption counts one
+/// start more than the former head. One without a step left keeps that head, because it trains nothing. Throws Error if
+/// the head cannot be read.
+RunHeader header_of(const Job& job, const RunPlan& plan, const TrainArguments& arguments, std::int64_t done,
+                    std::int64_t steps, FileCalls& calls);
 
 /// Logs the model, the ranks and the length of a run of `steps` steps. `order`: the order of the training rows.
 void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,

@@ -26,12 +26,13 @@ NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
 /// Throws InputError that names legal layouts, if the engine refuses this one.
 MemoryEstimate estimate_of(const EstimateRequest& request, const NodeBudget& budget) {
   MemoryEstimate estimate;
-  check_layout(
-      [&] { estimate = estimate_memory(request.config, request.batch, request.model, budget); },
-      [&] {
-        const LayoutJob job{request.batch.mesh.ranks(), request.device.is_cuda(), request.former == FormerRun::resumed};
-        return judge_layout(request.config, request.model.config, job);
-      });
+  check_layout([&] { estimate = estimate_memory(request.config, request.batch, request.model, budget); },
+               [&] {
+                 const LayoutJob job{.ranks = request.batch.mesh.ranks(),
+                                     .on_gpu = request.device.is_cuda(),
+                                     .resumed = request.former == FormerRun::resumed};
+                 return judge_layout(request.config, request.model.config, job);
+               });
   return estimate;
 }
 
@@ -60,11 +61,12 @@ bool on_all(Communicator& ranks, bool mine) {
 
 }  // namespace
 
-void print_estimate(Job& job, const EstimateRequest& request, bool with_configuration) {
+MemoryEstimate print_estimate(Job& job, const EstimateRequest& request, bool with_configuration) {
+  MemoryEstimate estimate;
   all_or_none(job.control(), [&] {
     check_nodes(request, job.rank());
     const NodeBudget budget = budget_of(job, request);
-    const MemoryEstimate estimate = estimate_of(request, budget);
+    estimate = estimate_of(request, budget);
     if (job.rank() == 0) {
       std::cout << estimate.table << estimate.stages << request.batch.describe() << '\n';
       MetaRank rank(chain_of(request.model), engine_options_of(request.config, request.batch),
@@ -75,6 +77,7 @@ void print_estimate(Job& job, const EstimateRequest& request, bool with_configur
     }
     require_fit(request.config, estimate, budget);
   });
+  return estimate;
 }
 
 MemoryEstimate require_memory(Job& job, const EstimateRequest& request) {

@@ -23,8 +23,8 @@ struct EstimateRequest {
 };
 
 /// For --dry-run: rank 0 prints the memory table, every stage, the batch, the optimizers, and if `with_configuration`
-/// is set every key. Throws InputError on all ranks if the run does not fit. Collective.
-void print_estimate(Job& job, const EstimateRequest& request, bool with_configuration);
+/// is set every key. Throws InputError on all ranks if the run does not fit into memory. Collective.
+MemoryEstimate print_estimate(Job& job, const EstimateRequest& request, bool with_configuration);
 
 /// Throws InputError on all ranks if memory or disk are too small for the run; rank 0 first prints the memory table.
 /// All ranks agree on whether checkpoints are copied, and on what is kept for backward. Collective.

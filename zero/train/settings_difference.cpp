@@ -123,6 +123,13 @@ std::vector<std::string> sources_of(const std::string& key) {
   return {};
 }
 
+/// The key of [lora] that the command line gives; empty: none.
+std::string overridden_of_lora(const Config& config) {
+  for (const std::string& key : config.overridden)
+    if (key.starts_with("lora.")) return key;
+  return "";
+}
+
 /// Where the value of a key comes from: its own place, or that of the key from which it follows.
 std::string origin_of(const Config& config, const std::string& key) {
   if (config.is_given(key) || config.overridden.contains(key)) return config.where(key) + ":";
@@ -134,7 +141,7 @@ std::string origin_of(const Config& config, const std::string& key) {
 /// The run keeps the configuration that fits its checkpoints.
 std::string own_configuration(const Config& config, const std::string& key) {
   // The command line would change that one, too.
-  if (config.overridden.contains(key)) return "";
+  if (config.overridden.contains(key) || (key == "lora" && !overridden_of_lora(config).empty())) return "";
   for (const std::string& source : sources_of(key))
     if (config.overridden.contains(source)) return "";
   const std::string own = config.job.output_dir + "/config.toml";
@@ -152,11 +159,15 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
     return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
                 ": states in one type are not read as another: go on with ", d.was,
                 ", or begin a run with its weights (zero_export)");
+  if (d.key == "lora" && d.is == "none")
+    return text(config.source, ": has no [lora], and ", checkpoint, " is of an adapter: give the section that it had",
+                begin_another);
+  if (const std::string key = overridden_of_lora(config); d.key == "lora" && !key.empty())
+    return text(config.where(key), ": begins an adapter, and ", checkpoint, " is of all weights: leave it out",
+                begin_another);
   if (d.key == "lora")
-    return d.is == "none" ? text(config.source, ": has no [lora], and ", checkpoint,
-                                 " is of an adapter: give the section that it had", begin_another)
-                          : text(config.source, ": has [lora], and ", checkpoint,
-                                 " is of all weights: leave the section out", begin_another);
+    return text(config.source, ": has [lora], and ", checkpoint, " is of all weights: leave the section out",
+                begin_another);
   if (d.key == "optimizer.group")
     return text(config.where(d.key), ": differs from ", checkpoint, ": ", changed_groups(config, d.was),
                 ": give what it had", begin_another, accept,

@@ -16,6 +16,7 @@
 #include "comm/world/device_choice.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/cuda/device_setting.h"
+#include "models/text/tokenizer.h"
 #include "offload/memory/process_memory.h"
 #include "zero/checkpoint/resume_states.h"
 #include "zero/checkpoint/state_shares.h"
@@ -117,6 +118,15 @@ void check_sharing(Job& job, const CheckpointConfig& config, const std::string& 
         "what it trained is lost: name a directory on a file system that all nodes share");
 }
 
+/// A folder with config.json alone has neither weights nor, perhaps, a tokenizer.
+void leave_out_what_is_missing(ResumeRequest& request, const Config& config) {
+  if (config.lora) request.unknown.emplace_back("model.path");
+  const std::string tokenizer = tokenizer_source_of(config).tokenizer;
+  if (!tokenizer.empty() && Tokenizer::lies_at(tokenizer)) return;
+  request.unknown.emplace_back("data.tokenizer");
+  request.unknown.emplace_back("data.chat_template");
+}
+
 /// Prints from which checkpoint a run would go on, and returns its step. Throws InputError for what the run would
 /// refuse before it reads states.
 std::optional<std::int64_t> print_resumption(const Job& job, const RunPlan& plan, const TrainArguments& arguments,
@@ -127,32 +137,37 @@ std::optional<std::int64_t> print_resumption(const Job& job, const RunPlan& plan
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
   request.now.ranks = plan.batch.mesh.ranks();
   if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
-  if (plan.lacks_weights(arguments)) request.unknown.emplace_back("model.path");
+  if (plan.lacks_weights(arguments)) leave_out_what_is_missing(request, plan.config);
   const CheckpointFolders home(calls, checkpoints_root(plan.config));
-  std::vector<std::string> damages;
-  const std::string spare =
-      spare_folder_after(newest_whole_step(home, calls, damages), plan.config, request.now, calls);
-  const Resumption found = find_resumption(request, spare.empty() ? home : CheckpointFolders(calls, spare), calls);
-  for (const std::string& damage : damages) log_warning("a newer checkpoint is passed over: ", damage);
+  NewestCheckpoint newest = newest_checkpoint(home, calls);
+  const std::string spare = spare_folder_after(newest.step(), plan.config, request.now, calls);
+  if (!spare.empty()) newest.take(newest_checkpoint(CheckpointFolders(calls, spare), calls));
+  const Resumption found = find_resumption(request, newest, spare.empty() ? home.root() : spare, calls);
+  for (const NewestCheckpoint::Damage& damage : newest.damages)
+    log_warning("a newer checkpoint is passed over: ", damage.what);
   if (!found.step) {
     std::cout << "resumption: there is no checkpoint yet: the run begins at step 0\n";
     return std::nullopt;
   }
+  std::string missing;
+  for (const std::string& key : request.unknown) missing += (missing.empty() ? " (" : ", ") + key;
+  if (!missing.empty()) missing += ")";
   std::cout << "resumption: the settings are those of the checkpoint of step " << *found.step
             << (found.differs ? ", but for the accepted changes" : "")
-            << (request.unknown.empty() ? "" : "; the base's weights are not here, and not compared")
+            << (request.unknown.empty() ? "" : "; what is not here is not compared") << missing
             << (spare.empty() ? "" : text("; the run moves it from ", spare, " to ", home.root())) << '\n';
   return found.step;
 }
 
 /// Prints the rows and steps of the run, if they can be counted. Throws InputError for what the run would refuse.
-/// `done`: the steps that a resumed run has done.
-void print_length(const RunPlan& plan, std::optional<std::int64_t> done) {
+/// `done`: the steps that a resumed run has done. Returns the steps of the run.
+std::optional<std::int64_t> print_length(const RunPlan& plan, std::optional<std::int64_t> done) {
   start_log(0, 1, LogLevel::warning);  // counting tokenises into a folder that does not stay
   const std::optional<RunLength> length = counted_length(plan.config, plan.model, plan.tokenizer);
   if (length) std::cout << "data: " << length->describe(plan.config) << '\n';
-  if (done && length) check_length(plan, *done, length->steps);
-  if (done && !length && plan.config.training.steps) check_length(plan, *done, *plan.config.training.steps);
+  const std::optional<std::int64_t> steps = length ? std::optional(length->steps) : plan.config.training.steps;
+  if (done && steps) check_length(plan, *done, *steps);
+  return steps;
 }
 
 /// Prints all that a dry run tells, from rank 0. Collective.
@@ -160,14 +175,15 @@ void print_plan(Job& job, const RunPlan& plan, RunModel& run, const TrainArgumen
                 const EstimateRequest& request, FileCalls& calls) {
   if (job.rank() == 0) log_what_is_missing(plan, arguments);
   if (job.rank() == 0) log_doubts(plan, run);
-  print_estimate(job, request, arguments.print_config);
+  const MemoryEstimate estimate = print_estimate(job, request, arguments.print_config);
   on_first(job.control(), [&] {
     std::optional<std::int64_t> done;
     if (arguments.resume && arguments.target.named())
       std::cout << "resumption: not compared, because the estimate is for another machine\n";
     else if (arguments.resume)
       done = print_resumption(job, plan, arguments, calls);
-    print_length(plan, done);
+    const std::optional<std::int64_t> steps = print_length(plan, done);
+    if (!arguments.target.named()) require_disk(job, request, estimate.plan, steps);
   });
 }
 
@@ -198,9 +214,8 @@ RunRecords open_records(Job& job, const RunPlan& plan, const TrainArguments& arg
   RunRecords records;
   all_or_none(job.control(), [&] {
     if (job.rank() != 0) return;
-    RunHeader header = header_of(job, plan, arguments, *calls);
-    if (header.start > 1) header.steps_before = position.steps;
-    const std::string configuration = header.line() + resolved_toml(plan.config);
+    const std::string configuration =
+        header_of(job, plan, arguments, position.steps, steps, *calls).line() + resolved_toml(plan.config);
     records.metrics =
         open_metrics({output, plan.former, reads_of(plan, arguments), configuration, id}, position, calls);
     ProgressOptions shown{.total_steps = steps, .columns = terminal_columns()};

@@ -36,6 +36,15 @@ TEST(RunLock, WaitsForOneWhoOnlyLooks) {
   EXPECT_NO_THROW(RunLock(folder.path(), calls));
 }
 
+TEST(RunLock, ALookDoesNotTakeAnotherLookForARun) {
+  const TemporaryFolder folder;
+  LooksAtTheLock looks(folder.path());
+  EXPECT_FALSE(is_locked(folder.path(), looks));
+  FileCalls calls;
+  const RunLock run(folder.path(), calls);
+  EXPECT_TRUE(is_locked(folder.path(), calls));
+}
+
 TEST(RunLock, RefusesASecondRun) {
   const TemporaryFolder folder;
   FileCalls calls;

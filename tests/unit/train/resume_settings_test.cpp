@@ -294,6 +294,10 @@ TEST(ResumeSettings, AnAdapterThatComesOrGoesIsOneDifference) {
       difference(config, {}, adapter),
       "c.toml: has no [lora], and out/checkpoints/step-00000001 is of an adapter: give the section that it had, or "
       "begin another run");
+  const Config overridden = parse_config(small, "c.toml", {"lora.r=8"});
+  EXPECT_EQ(difference(overridden, adapter, {}),
+            "--set lora.r=8: begins an adapter, and out/checkpoints/step-00000001 is of all weights: leave it out, or "
+            "begin another run");
   EXPECT_EQ(difference(config, adapter, {}),
             "c.toml: has [lora], and out/checkpoints/step-00000001 is of all weights: leave the section out, or begin "
             "another run");

@@ -329,6 +329,9 @@ TEST(ParallelTraffic, FollowsTheFormulas) {
   run.steps = 1;
   const std::int64_t tokens = std::int64_t(run.global_batch) * run.seq_len, width = run.config.hidden_size,
                      layers = run.config.num_hidden_layers, loss = 2 * 2 * tokens;
+  const std::int64_t q = run.config.num_attention_heads * run.config.head_dim,
+                     kv = run.config.num_key_value_heads * run.config.head_dim;
+  const std::int64_t swap = layers * tokens / 2 * (2 * q + 2 * kv);  // a rank's part, one way
   auto found = elements_of_a_step(with_layout(run, {2, 2}));
   // forward: two a block and the head's; backward: four a block, the head's and the embedding's
   EXPECT_EQ(found[CollectiveKind::all_gather], (6 * layers + 3) * tokens * width + loss);
@@ -338,10 +341,21 @@ TEST(ParallelTraffic, FollowsTheFormulas) {
   found = elements_of_a_step(with_layout(run, {2, 2}));
   EXPECT_EQ(found[CollectiveKind::all_gather], (4 * layers + 3) * tokens * width + loss);
   run.keep_inputs = false;
+  // Recomputation repeats forward's calls, but for the sum behind the last product.
+  run.recompute_every = 1;
+  found = elements_of_a_step(with_layout(run, {2, 2}));
+  EXPECT_EQ(found[CollectiveKind::all_gather], (8 * layers + 3) * tokens * width + loss);
+  EXPECT_EQ(found[CollectiveKind::reduce_scatter], (5 * layers + 2) * tokens * width);
+  EXPECT_EQ(elements_of_a_step(with_layout(run, {2, 1, 2}))[CollectiveKind::all_to_all], 3 * swap);
+  run.recompute_every = 0;
+  run.recompute_attention = true;
+  found = elements_of_a_step(with_layout(run, {2, 2}));
+  EXPECT_EQ(found[CollectiveKind::all_gather], (7 * layers + 3) * tokens * width + loss);
+  EXPECT_EQ(found[CollectiveKind::reduce_scatter], (4 * layers + 2) * tokens * width);
+  EXPECT_EQ(elements_of_a_step(with_layout(run, {2, 1, 2}))[CollectiveKind::all_to_all], 3 * swap);
+  run.recompute_attention = false;
   found = elements_of_a_step(with_layout(run, {2, 1, 2}));
-  const std::int64_t q = run.config.num_attention_heads * run.config.head_dim,
-                     kv = run.config.num_key_value_heads * run.config.head_dim;
-  EXPECT_EQ(found[CollectiveKind::all_to_all], layers * tokens / 2 * 2 * (2 * q + 2 * kv));  // a rank's part, both ways
+  EXPECT_EQ(found[CollectiveKind::all_to_all], 2 * swap);
   EXPECT_EQ(found[CollectiveKind::all_gather] + found[CollectiveKind::reduce_scatter], 0);
 }
 

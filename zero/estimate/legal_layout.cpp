@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "zero/config/config_rules.h"
@@ -159,15 +160,18 @@ class NearLayouts {
     for (const std::int64_t step : {-together, together})
       for (std::int64_t ranks = step < 0 && below < job_.ranks ? below : below + step, tried = 0;
            ranks >= job_.least_ranks && ranks <= most_ranks && tried < tries; ranks += step, ++tried) {
-        if (!divide(int(ranks))) continue;
+        if (ranks % job_.nodes != 0 || !divide(int(ranks))) continue;
         LayoutJob other = job_;
         other.ranks = int(ranks);
         other.on_gpu |= config_.training.device != "cpu" && at::hasCUDA();  // fewer ranks may find enough GPUs
-        if (is_legal(config_, other))
-          found.push_back(job_.dry_run ? text("--ranks ", ranks) : text(ranks, ranks == 1 ? " rank" : " ranks"));
+        if (is_legal(config_, other)) found.push_back(words_of(ranks));
         break;
       }
     return found;
+  }
+
+  std::string words_of(std::int64_t ranks) const {
+    return job_.ranks_option.empty() ? counted(ranks, "rank") : text(job_.ranks_option, " ", ranks / job_.nodes);
   }
 
   bool divide(int ranks) const {

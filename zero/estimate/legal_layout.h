@@ -16,8 +16,10 @@ struct LayoutJob {
   int ranks = 1;
   bool on_gpu = false;
   bool resumed = false;  // a checkpoint fixes the keys that may not change
-  bool dry_run = false;  // the user names the ranks by --ranks
   int least_ranks = 1;   // that the other options allow
+  // The option that names the ranks of each of `nodes` nodes; empty: mpirun starts them.
+  std::string ranks_option = {};
+  int nodes = 1;
 };
 
 struct LayoutVerdict {

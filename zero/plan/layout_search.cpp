@@ -256,7 +256,10 @@ void LayoutSearch::add_given(SearchResult& result) {
 SearchResult LayoutSearch::find(const SearchOptions& options) {
   SearchResult result;
   if (options.only_given) {
-    const LayoutJob job{.ranks = machine_.ranks(), .on_gpu = machine_.gpu, .dry_run = true};
+    const LayoutJob job{.ranks = machine_.ranks(),
+                        .on_gpu = machine_.gpu,
+                        .ranks_option = machine_.gpu ? "--gpus" : "--ranks-per-node",
+                        .nodes = machine_.nodes};
     check_layout([&] { result.best = {given_layout()}; }, [&] { return judge_layout(config_, model_, job); });
     if (machine_.timings && machine_.timings->confirm()) {
       works_.clear();

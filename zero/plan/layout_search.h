@@ -31,7 +31,7 @@ struct PlannedLayout {
   std::int64_t rank_bytes(const PlanMachine& machine) const {
     return machine.gpu ? memory.plan.peak() : memory.rank_peak;
   }
-  double tokens() const { return double(batch.global_batch_size * config.training.seq_len); }
+  double tokens() const { return double(batch.global_batch_size * config.row_tokens()); }
   double tokens_per_second() const { return tokens() / time.seconds(); }
   /// "stage 3, shard degree 8, tensor 2, ..."; parts with their default are omitted.
   std::string describe() const;

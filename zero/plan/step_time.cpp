@@ -95,17 +95,17 @@ class Step {
   }
 
   /// The activations that the axes of a block exchange (docs/parallel.md, "What they cost").
-  void add_axes(double times) {
+  void add_axes(const UnitWork& unit) {
     const ModelConfig& c = model_.config;
     const double tokens = double(batch_.local_batch_size * config_.row_tokens()) / batch_.mesh.context;
     const double row = tokens * double(c.hidden_size) * element_;
     const RankGroup tensor{batch_.mesh.tensor, 1}, context{batch_.mesh.context, batch_.mesh.tensor};
-    LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * (2 + 4);
-    cost += call(CollectiveCall::reduce_scatter, tensor, row) * (2 + 2);
+    LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * unit.axes.gathers;
+    cost += call(CollectiveCall::reduce_scatter, tensor, row) * unit.axes.scatters;
     const double heads = double((2 * c.num_attention_heads + 2 * c.num_key_value_heads) * c.head_dim);
-    cost += call(CollectiveCall::all_to_all, context, tokens * heads / batch_.mesh.tensor * element_) * 2;
-    time_.axes += cost.seconds * times;
-    count(cost, times);
+    cost += call(CollectiveCall::all_to_all, context, tokens * heads / batch_.mesh.tensor * element_) * unit.axes.swaps;
+    time_.axes += cost.seconds;
+    count(cost);
   }
 
   /// The sums and gathers of a tensor axis around the embedding, or around the head.
@@ -113,7 +113,7 @@ class Step {
     const double row = double(batch_.local_batch_size * config_.row_tokens()) / batch_.mesh.context *
                        double(model_.config.hidden_size) * element_;
     const RankGroup tensor{batch_.mesh.tensor, 1};
-    LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * (is_head && trained ? 2 : 1);
+    LinkCost cost = call(CollectiveCall::all_gather, tensor, row) * ((is_head ? 1 : 0) + (trained ? 1 : 0));
     cost += call(CollectiveCall::reduce_scatter, tensor, row);
     time_.axes += cost.seconds;
     count(cost);
@@ -129,7 +129,7 @@ class Step {
       time_.compute += unit.backward;
       const bool is_block = i > 0 && i + 1 < int(units_.size());
       if (is_block)
-        add_axes(1);
+        add_axes(unit);
       else if (batch_.mesh.tensor > 1)
         add_ends(i > 0, unit.trained > 0 && !unit.adapted);
       if (stage() == 3) {
@@ -220,8 +220,8 @@ class Step {
   }
   double adapted() const {
     double sum = 0;
-    for (const UnitWork& unit : units_)
-      if (unit.adapted) sum += unit.trained;
+    for (int i = 0; i < int(units_.size()); ++i)
+      if (is_here(i) && units_[std::size_t(i)].adapted) sum += units_[std::size_t(i)].trained;
     return sum;
   }
 

@@ -140,8 +140,9 @@ class Worker {
     work.forward.other += 2 * norm + activation;
     work.backward.other += 2 * rows(RowKernel::norm_backward, own_tokens_, c.hidden_size) +
                            rows(RowKernel::activation_backward, tokens_, inner);
-    const bool needs_inputs = work.trained > 0;
-    if (needs_inputs && !setting_.keeps_inputs) work.backward.other += 2 * norm + activation;
+    const bool repeats_inputs = work.trained > 0 && !setting_.keeps_inputs;
+    if (repeats_inputs) work.backward.other += 2 * norm + activation;
+    work.axes = {.gathers = repeats_inputs ? 6 : 4, .scatters = 4, .swaps = 2};
     if (setting_.config.lora && setting_.config.lora->quantization != "none") {  // decoded before each use
       const double decode = kernels_.stream(2.6 * work.frozen);
       work.forward.other += decode;
@@ -160,10 +161,12 @@ class Worker {
     if (mode == "full" || (mode == "selective" && layer % checkpoint().every == 0)) {
       again = work.forward;
       again.products -= products.mlp_result;
+      work.axes += {.gathers = 2, .scatters = 1, .swaps = 1};
     } else if (mode == "attention") {
       again = attention(layer, false);
       again.products += products.attention - products.attention_result;
       again.other += norm;
+      work.axes += {.gathers = 1, .swaps = 1};
     }
     work.backward += again;
   }
@@ -206,6 +209,13 @@ class Worker {
 };
 
 }  // namespace
+
+AxisCalls& AxisCalls::operator+=(const AxisCalls& other) {
+  gathers += other.gathers;
+  scatters += other.scatters;
+  swaps += other.swaps;
+  return *this;
+}
 
 KernelSeconds& KernelSeconds::operator+=(const KernelSeconds& more) {
   products += more.products;

@@ -19,10 +19,19 @@ struct KernelSeconds {
   KernelSeconds operator*(double times) const;
 };
 
+/// Collectives of the axes around a block in one micro-batch, each of one vector per token (docs/parallel.md).
+struct AxisCalls {
+  int gathers = 0, scatters = 0;  // of the tensor axis
+  int swaps = 0;                  // of heads, on the context axis
+
+  AxisCalls& operator+=(const AxisCalls& other);
+};
+
 struct UnitWork {
   KernelSeconds forward, backward;  // backward includes what is computed again
   double trained = 0, frozen = 0;   // elements that this rank's slice of the unit holds
   bool adapted = false;             // partly frozen: one collective carries the trained elements of all such units
+  AxisCalls axes;
 };
 
 /// The properties of a layout's run that determine its work.

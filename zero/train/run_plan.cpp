@@ -67,8 +67,11 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks, const ChooseDevice
   if (arguments.resume) keep_batch(plan.config);
   const auto judge = [&] {
     if (!plan.config.model.preset && !plan.config.model.path) return LayoutVerdict();
-    const LayoutJob job{ranks, choose(plan.config).is_cuda(), arguments.resume, arguments.dry_run,
-                        arguments.target.ranks_per_node};
+    const LayoutJob job{.ranks = ranks,
+                        .on_gpu = choose(plan.config).is_cuda(),
+                        .resumed = arguments.resume,
+                        .least_ranks = arguments.target.ranks_per_node,
+                        .ranks_option = arguments.dry_run ? "--ranks" : ""};
     return judge_layout(plan.config, model_config_of(plan.config), job);
   };
   check_layout([&] { check_contradictions(plan.config); }, judge);

@@ -131,8 +131,10 @@ TEST(LegalLayout, TheNearestOnesAreNamed) {
   EXPECT_THAT(verdict.legal, ElementsAre("--set parallel.tensor=2"));
   EXPECT_EQ(judge({"parallel.tensor=3", "training.global_batch_size=8"}, {.ranks = 8}).remedies(),
             "--set parallel.tensor=2, or 6 ranks, or 12 ranks");
-  EXPECT_THAT(judge({"parallel.tensor=2"}, {.ranks = 1, .dry_run = true}).legal,
+  EXPECT_THAT(judge({"parallel.tensor=2"}, {.ranks = 1, .ranks_option = "--ranks"}).legal,
               ElementsAre("--set parallel.tensor=1", "--ranks 2"));
+  EXPECT_THAT(judge({"parallel.tensor=3"}, {.ranks = 8, .ranks_option = "--ranks-per-node", .nodes = 2}).legal,
+              ElementsAre("--set parallel.tensor=2", "--ranks-per-node 3", "--ranks-per-node 6"));
 }
 
 TEST(LegalLayout, OtherRanksAreThoseThatTheJobMayHave) {

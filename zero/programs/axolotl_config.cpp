@@ -150,9 +150,8 @@ std::string preference_into(const Json& value, ForeignConfig& config) {
   return "";
 }
 
-/// The weight of TRL's "sft" term.
+/// The weight of TRL's "sft" term, which join_loss_terms() adds.
 std::string likelihood_into(const Json& value, ForeignConfig& config) {
-  set(config, "preference.loss_type", "[\"sigmoid\", \"sft\"]");
   set(config, "preference.loss_weights", "[1.0, " + number_of(value).dump() + "]");
   return "";
 }
@@ -217,10 +216,12 @@ const KeyTable& axolotl_table() {
       {"max_steps", max_steps_into},
       {"learning_rate", rate_into},
       {"optimizer", optimizer_into},
-      {"lr_scheduler", word("lr_scheduler.type", {{"cosine", "cosine"},
-                                                  {"linear", "linear"},
-                                                  {"constant", "constant"},
-                                                  {"constant_with_warmup", "constant"}})},
+      {"lr_scheduler", scheduler({{"cosine", "cosine"},
+                                  {"cosine_with_restarts", "cosine"},  // of one cycle, its default
+                                  {"linear", "linear"},
+                                  {"polynomial", "linear"},  // of power 1, its default
+                                  {"constant", "constant"},
+                                  {"constant_with_warmup", "constant"}})},
       {"warmup_steps", steps("lr_scheduler.warmup_steps")},
       {"warmup_ratio", warmup_into},
       {"cosine_min_lr_ratio", number("lr_scheduler.min_lr_ratio")},
@@ -331,7 +332,13 @@ void add_axolotl_defaults(const Json& tree, ForeignConfig& config) {
   if (is_open("optimizer")) set_default(config, "optimizer.name", "\"adamw\"");
   if (holds(config, "optimizer.name=\"sgd\"")) add_sgd_defaults(config);
   if (is_open("weight_decay")) set_default(config, "optimizer.weight_decay", "0.0");
+  if (holds(config, "optimizer.name=\"muon\"") && !is_open("learning_rate"))
+    set_default(config, "optimizer.lr_adamw", words_of(tree["learning_rate"]));
   if (is_open("lr_scheduler")) set_default(config, "lr_scheduler.type", "\"cosine\"");
+  if (!is_open("lr_scheduler") && tree["lr_scheduler"] == "constant") {
+    drop(config, "lr_scheduler.warmup_", "", "a constant rate has no warm-up, there too (constant_with_warmup has)");
+    return set(config, "lr_scheduler.warmup_steps", "0");
+  }
   if (is_open("warmup_steps") && is_open("warmup_ratio")) {
     if (config.steps > 0)
       set(config, "lr_scheduler.warmup_steps", text(std::min<std::int64_t>(config.steps * 3 / 100, 100)));
@@ -359,6 +366,14 @@ void refuse_contradictions(const Json& tree, const std::string& source) {
   if (is("load_in_8bit", true) && (is("load_in_4bit", true) || is("adapter", "qlora")))
     throw InputError(source + ": load_in_8bit is true, and the base is to have 4 bits (" +
                      (is("adapter", "qlora") ? "adapter: qlora" : "load_in_4bit") + "): leave one of them");
+}
+
+/// TRL adds the likelihood of chosen answers to the loss of either method.
+void join_loss_terms(ForeignConfig& config) {
+  if (!is_set(config, "preference.loss_weights")) return;
+  const bool is_ipo = holds(config, "preference.loss_type=[\"ipo\"]");
+  std::erase(config.overrides, "preference.loss_type=[\"ipo\"]");
+  set_default(config, "preference.loss_type", is_ipo ? "[\"ipo\", \"sft\"]" : "[\"sigmoid\", \"sft\"]");
 }
 
 /// Keys that the method does not read would be refused.
@@ -428,6 +443,7 @@ ForeignConfig translate_axolotl(const std::string& words, const std::string& sou
                         std::int64_t(std::clamp(number_at(tree, "gradient_accumulation_steps", source), 1.0, 1e9));
   if (number_at(tree, "max_steps", source) > 0)
     drop(config, "training.epochs", "num_epochs", "max_steps counts, there too");
+  join_loss_terms(config);
   drop_other_preferences(config);
   if (!config.lora) drop(config, "lora.", "", "there is no adapter");  // such keys alone would begin one
   drop_without_validation(config);

@@ -46,6 +46,12 @@ std::string rate_of_muon(const Json& value, ForeignConfig&) {
   return "";
 }
 
+/// Not absent: a misspelt one is refused, since it may make the global batch.
+std::string accumulation_into(const Json& value, ForeignConfig&) {
+  number_of(value);
+  return "with the micro-batch and the ranks it makes the global batch";
+}
+
 /// DeepSpeed's -1 is no group.
 std::string shard_group_into(const Json& value, ForeignConfig& config) {
   const Json ranks = number_of(value);
@@ -61,7 +67,7 @@ const KeyTable& deepspeed_table() {
   static const KeyTable table{
       {"train_batch_size", number("training.global_batch_size")},
       {"train_micro_batch_size_per_gpu", number("training.local_batch_size")},
-      {"gradient_accumulation_steps", absent("with the micro-batch and the ranks it makes the global batch")},
+      {"gradient_accumulation_steps", accumulation_into},
       {"gradient_clipping", number("training.max_norm")},
       {"steps_per_print", absent("it spaces lines of text there; --set metrics.log_interval spaces records, too")},
       {"bf16.enabled", precision("bf16")},
@@ -120,8 +126,8 @@ const KeyTable& deepspeed_table() {
       {"data_types.grad_accum_dtype", word("zero.gradient_dtype", {{"fp32", "fp32"}, {"bf16", "bf16"}})},
       {"optimizer.params.weight_decay", number("optimizer.weight_decay")},
       {"optimizer.params.betas", betas_into},
-      {"scheduler.type", word("lr_scheduler.type",
-                              {{"warmuplr", "constant"}, {"warmupdecaylr", "linear"}, {"warmupcosinelr", "cosine"}})},
+      {"scheduler.type",
+       scheduler({{"warmuplr", "constant"}, {"warmupdecaylr", "linear"}, {"warmupcosinelr", "cosine"}})},
       {"scheduler.params.warmup_num_steps", steps("lr_scheduler.warmup_steps")},
       {"scheduler.params.total_num_steps", number("training.steps")},
       {"scheduler.params.cos_min_ratio", number("lr_scheduler.min_lr_ratio")},
@@ -228,12 +234,22 @@ void take_rate_of_scheduler(const Parameters& scheduler, ForeignConfig& config) 
   }
 }
 
+/// WarmupDecayLR ends at warmup_min_lr, where its warm-up begins.
+void take_end_of_decay(const Parameters& scheduler, ForeignConfig& config) {
+  const std::string most = scheduler.has("warmup_max_lr") ? scheduler.number("warmup_max_lr") : "0.001",
+                    least = scheduler.number("warmup_min_lr");
+  if (most.empty() || least.empty() || std::stod(most) <= 0) return;
+  set_from(config, "lr_scheduler.min_lr_ratio", text(std::stod(least) / std::stod(most)),
+           scheduler.path("warmup_min_lr"));
+}
+
 /// DeepSpeed's own defaults of a scheduler's parameters ("Learning Rate Schedulers" in its documentation).
 void take_scheduler(const Json& tree, ForeignConfig& config) {
   const Parameters scheduler(tree, "scheduler");
   if (!scheduler.type().starts_with("Warmup")) return;
   const bool is_cosine = scheduler.type() == "WarmupCosineLR";
   if (!is_cosine) take_rate_of_scheduler(scheduler, config);
+  if (scheduler.type() == "WarmupDecayLR") take_end_of_decay(scheduler, config);
   if (!scheduler.has("warmup_num_steps")) set_default(config, "lr_scheduler.warmup_steps", "1000");
   if (is_cosine && !scheduler.has("cos_min_ratio")) set_default(config, "lr_scheduler.min_lr_ratio", "0.0001");
   if (!scheduler.has("warmup_type"))

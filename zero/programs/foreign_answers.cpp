@@ -66,7 +66,8 @@ void drop_replaced(ForeignConfig& foreign, const NewRun& run) {
   };
   const std::string given = "the command line gives another";
   for (const std::string& setting : run.overrides) foreign::drop(foreign, foreign::key_of(setting) + "=", "", given);
-  drop(run.steps > 0, {"training.steps=", "training.epochs="}, given);
+  const bool has_length = run.steps > 0 || run.sets("training.steps=") || run.sets("training.epochs=");
+  drop(has_length, {"training.steps=", "training.epochs="}, given);
   drop(run.sets("lr_scheduler.warmup_"), {"lr_scheduler.warmup_"}, given);  // steps and a ratio contradict each other
   const std::int64_t steps = named_steps(foreign, run);
   drop(has_longer_warmup(foreign, steps), {"lr_scheduler.warmup_steps="}, longer_than(steps));
@@ -154,7 +155,7 @@ void take_length(const ForeignConfig& foreign, const std::optional<RunLength>& l
   const std::string key = "lr_scheduler.warmup_steps", place = config.where(key);
   if (config.lr_scheduler.warmup_steps <= length->steps || !place.starts_with(foreign.source + ": ")) return;
   out << place << ": " << longer_than(length->steps) << '\n';
-  config.lr_scheduler.warmup_steps = length->steps / 30;
+  config.lr_scheduler.warmup_steps = std::max<std::int64_t>(1, length->steps / 30);
 }
 
 void tell_open_keys(const ForeignConfig& foreign, const Config& config, std::ostream& out) {

@@ -25,7 +25,7 @@ ForeignConfig read_foreign_config(const std::string& path, const std::vector<std
   if (path.ends_with(".toml"))
     throw InputError("--from " + path + ": TOML is what zero_train reads, and needs no translation");
   const std::size_t first = words.find_first_not_of(" \t\r\n");
-  const bool is_json = first != words.npos && words[first] == '{';
+  const bool is_json = path.ends_with(".json") || (first != words.npos && words[first] == '{');
   return is_json ? translate_deepspeed(words, path, given) : translate_axolotl(words, path, given);
 }
 

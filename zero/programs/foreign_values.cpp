@@ -56,6 +56,8 @@ const std::map<std::string, std::string>& optimizers() {
                                                         {"paged_adamw_8bit", "adamw8bit"},
                                                         {"sgd", "sgd"},
                                                         {"lion", "lion"},
+                                                        {"lion_32bit", "lion"},
+                                                        {"paged_lion_32bit", "lion"},
                                                         {"adafactor", "adafactor"},
                                                         {"prodigy", "prodigy"},
                                                         {"muon", "muon"},
@@ -247,6 +249,15 @@ Converter word(const std::string& key, const std::map<std::string, std::string>&
   };
 }
 
+Converter scheduler(const std::map<std::string, std::string>& known) {
+  return [=](const Json& value, ForeignConfig& config) -> std::string {
+    const std::string key = "lr_scheduler.type";
+    if (word(key, known)(value, config).empty()) return "";
+    set(config, key, "\"cosine\"");
+    return words_of(value) + " is not there, so cosine counts: give --set " + key;
+  };
+}
+
 Converter folder(const std::string& key) {
   return [=](const Json& value, ForeignConfig& config) -> std::string {
     if (!value.is_string() || !is_folder(value.get<std::string>()))
@@ -395,8 +406,8 @@ void finish(ForeignConfig& config) {
   tell_accumulation(config);
   drop_other_optimizers(config);
   if (word_of(config, "lora.quantization") != "nf4") drop_double_quantization(config);
-  const bool adamw = holds(config, "optimizer.name=\"adamw\"") || holds(config, "optimizer.name=\"adamw8bit\"");
-  if (adamw) set_default(config, "optimizer.betas", "[0.9, 0.999]");
+  const std::string optimizer = word_of(config, "optimizer.name");
+  if (optimizer == "adamw" || optimizer == "adamw8bit") set_default(config, "optimizer.betas", "[0.9, 0.999]");
   const bool decays = holds(config, "lr_scheduler.type=\"cosine\"") || holds(config, "lr_scheduler.type=\"linear\"");
   if (decays) set_default(config, "lr_scheduler.min_lr_ratio", "0.0");
 }

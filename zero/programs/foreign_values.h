@@ -65,6 +65,8 @@ Converter steps(const std::string& key);
 Converter flag(const std::string& key, const std::string& if_true, const std::string& if_false = "");
 /// A word in any case, by its name here.
 Converter word(const std::string& key, const std::map<std::string, std::string>& known);
+/// The schedule of rates by its name here. For an unknown one cosine counts.
+Converter scheduler(const std::map<std::string, std::string>& known);
 /// A folder of this machine.
 Converter folder(const std::string& key);
 Converter text_into(std::string ForeignConfig::*field);

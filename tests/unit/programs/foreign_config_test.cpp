@@ -103,8 +103,9 @@ TEST(ForeignConfig, MisspeltKeysThatWouldHaveAnEffectAreRefused) {
   EXPECT_THAT(message_of<InputError>([] { translate_axolotl("base_model: m\nseqence_len: 512\n", "a.yml"); }),
               HasSubstr("the nearest key of axolotl is sequence_len:"));
   EXPECT_NO_THROW(translate_axolotl("base_model: m\nkd_beta: 0.5\n", "a.yml"));  // a key of axolotl
-  for (const char* file : {R"({"optimizer": {"params": {"lrr": 1}}})", R"({"optimizer": {"typ": "Lion"}})",
-                           R"({"bf16": {}, "optimizr": {"typ": "Lion"}})"})
+  for (const char* file :
+       {R"({"optimizer": {"params": {"lrr": 1}}})", R"({"optimizer": {"typ": "Lion"}})",
+        R"({"bf16": {}, "optimizr": {"typ": "Lion"}})", R"({"train_batch_size": 8, "gradient_acumulation_steps": 2})"})
     EXPECT_THAT(message_of<InputError>([&] { translate_deepspeed(file, "d"); }), HasSubstr("is unknown here")) << file;
   EXPECT_NO_THROW(translate_deepspeed(R"({"optimizer": {"params": {"r": 1}}})", "d"));  // no slip of lr
   const ForeignConfig config =
@@ -181,6 +182,38 @@ TEST(ForeignConfig, TakesTheDefaultsOfPyTorchsOptimizers) {
               IsSupersetOf({"optimizer.momentum=0.0", "optimizer.nesterov=false"}));
 }
 
+TEST(ForeignConfig, SchedulesEndAndWarmUpAsThere) {
+  const auto decay = [](const std::string& parameters) {
+    return translate_deepspeed(R"({"scheduler": {"type": "WarmupDecayLR", "params": {)" + parameters + "}}}", "d")
+        .overrides;
+  };
+  EXPECT_THAT(decay(R"("warmup_min_lr": 5e-5, "warmup_max_lr": 1e-4)"), Contains("lr_scheduler.min_lr_ratio=0.5"));
+  EXPECT_THAT(decay(R"("warmup_min_lr": 0.0005)"), Contains("lr_scheduler.min_lr_ratio=0.5"));
+  EXPECT_THAT(decay(R"("warmup_max_lr": 1e-4)"), Contains("lr_scheduler.min_lr_ratio=0.0"));
+  const auto axolotl = [](const std::string& scheduler) {
+    return translate_axolotl("base_model: m\nwarmup_steps: 7\nlr_scheduler: " + scheduler + "\n", "a");
+  };
+  EXPECT_THAT(axolotl("constant").overrides,
+              AllOf(Contains("lr_scheduler.warmup_steps=0"), Not(Contains("lr_scheduler.warmup_steps=7"))));
+  EXPECT_THAT(axolotl("constant").dropped, Contains(Pair("warmup_steps", HasSubstr("constant_with_warmup has"))));
+  EXPECT_THAT(axolotl("constant_with_warmup").overrides,
+              IsSupersetOf({"lr_scheduler.type=\"constant\"", "lr_scheduler.warmup_steps=7"}));
+  EXPECT_THAT(axolotl("polynomial").overrides,
+              IsSupersetOf({"lr_scheduler.type=\"linear\"", "lr_scheduler.min_lr_ratio=0.0"}));
+  EXPECT_THAT(axolotl("rex").overrides, Contains("lr_scheduler.type=\"cosine\""));
+  EXPECT_THAT(axolotl("rex").dropped, Contains(Pair("lr_scheduler", HasSubstr("so cosine counts"))));
+}
+
+TEST(ForeignConfig, TermsOfALossAreJoined) {
+  const auto of = [](const std::string& rest) { return translate_axolotl("base_model: m\n" + rest, "a"); };
+  EXPECT_THAT(of("rl: ipo\nrpo_alpha: 0.5\n").overrides,
+              IsSupersetOf({"preference.loss_type=[\"ipo\", \"sft\"]", "preference.loss_weights=[1.0, 0.5]"}));
+  EXPECT_THAT(of("rpo_alpha: 0.5\nrl: dpo\n").overrides, Contains("preference.loss_type=[\"sigmoid\", \"sft\"]"));
+  EXPECT_THAT(of("rl: ipo\n").overrides, Contains("preference.loss_type=[\"ipo\"]"));
+  EXPECT_THAT(of("rpo_alpha: 0.5\n").overrides, Not(Contains(HasSubstr("preference"))));
+  EXPECT_THAT(of("optimizer: muon\nlearning_rate: 2e-3\n").overrides, Contains("optimizer.lr_adamw=0.002"));
+}
+
 TEST(ForeignConfig, DropsSettingsThatTheOptimizerDoesNotRead) {
   const std::string sgd = R"({"optimizer": {"type": "SGD", "params": {"momentum": 0.9, "betas": [0.9, 0.99]}}})";
   const ForeignConfig own = translate_deepspeed(sgd, "d");
@@ -190,6 +223,8 @@ TEST(ForeignConfig, DropsSettingsThatTheOptimizerDoesNotRead) {
     EXPECT_THAT(replaced.overrides, AllOf(Contains("optimizer.betas=[0.9, 0.99]"), Not(Contains(HasSubstr("momentum"))),
                                           Not(Contains(HasSubstr("nesterov")))));
   }
+  EXPECT_THAT(translate_deepspeed(R"({"optimizer": {"type": "Adam"}})", "d", {"optimizer.name=sgd"}).overrides,
+              Not(Contains(HasSubstr("betas"))));
   const ForeignConfig unknown =
       translate_deepspeed(R"({"optimizer": {"type": "RMSprop", "params": {"momentum": 0.9}}})", "d");
   EXPECT_THAT(unknown.dropped, Contains(Pair("optimizer.params.momentum", "is no setting of adamw")));

@@ -47,6 +47,10 @@ def check_loss(place):
     assert everything["tokens"] > found["tokens"], everything
     place.write("a.txt", "In the beginning was the word. " * 40)
     both = evaluate(place, "out/run", "held_out.jsonl", "a.txt", ranks=2)[0].splitlines()
+    _, said = evaluate(place, "out/run", "a.txt", "--chat-template", "zephyr", "--train-on", "all", "--preference", "dpo", "--beta", "0.3", "--reference", "out/run", "--token-dtype", "uint32", ranks=2)
+    found = re.findall(r"warning: (--\S+) has no effect: no file holds (.*)", said)
+    assert found == [("--chat-template", "conversations"), ("--train-on", "conversations"), ("--preference", "preferences"), ("--beta", "preferences"), ("--reference", "preferences"),
+                     ("--token-dtype", "ids (.bin)")], said
     assert len(both) == 2 and both[0].startswith("held_out.jsonl: loss ") and "perplexity" in both[1] and "sequences" in both[1], both
 
 

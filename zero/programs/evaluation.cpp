@@ -245,6 +245,27 @@ Evaluation evaluation_of(OpenFile& file, Engine& engine, const EvaluationOptions
   return {file.name, summed_loss(engine, loader) / loader.denominator(), loader.trained_tokens(), file.rows->size()};
 }
 
+/// Warns of options that no file reads.
+void log_options_without_effect(const EvaluationOptions& options) {
+  const auto any = [&](const auto& is_kind) {
+    return std::ranges::any_of(options.files, [&](const std::string& file) { return is_there(file) && is_kind(file); });
+  };
+  const auto warn = [](bool given, const char* option, const char* wanted) {
+    if (given) log_warning(option, " has no effect: no file holds ", wanted);
+  };
+  const auto holds_examples = [](const std::string& file) { return data_kind(file).starts_with("json"); };
+  const bool examples = any(holds_examples),
+             judged = any([&](const std::string&file) {
+               return holds_examples(file) && use_of_examples(file) != ExampleUse::single;
+             });
+  warn(!examples && !options.chat_template.empty(), "--chat-template", "conversations");
+  warn(!examples && options.train_on != EvaluationOptions().train_on, "--train-on", "conversations");
+  warn(!judged && !options.preference.method.empty(), "--preference", "preferences");
+  warn(!judged && options.preference.beta.has_value(), "--beta", "preferences");
+  warn(!judged && !options.preference.reference.empty(), "--reference", "preferences");
+  warn(!any(is_ids) && options.token_dtype != EvaluationOptions().token_dtype, "--token-dtype", "ids (.bin)");
+}
+
 }  // namespace
 
 double Evaluation::perplexity() const { return std::exp(loss); }
@@ -262,6 +283,7 @@ std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
   Data data(source, options, cache.path(), job);
   std::vector<OpenFile> files;
   for (const std::string& file : options.files) files.push_back(open_file_of(file, preference, data, job));
+  on_first(job.control(), [&] { log_options_without_effect(options); });
 
   Mesh mesh(job.communicator());
   const std::string& precision = options.precision.empty() ? source.precision : options.precision;

@@ -122,7 +122,7 @@ std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std
   std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") +
                       clock_text(last.seconds) +
                       (before.step > 0 ? ", " + std::to_string(steps) + " of them since the last start" : "") + ": " +
-                      format("%.3g s a step, ", seconds / double(steps)) +
+                      format("%.3g s a step overall, ", seconds / double(steps)) +
                       format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) + ";";
   if (std::isfinite(last.loss))
     words += format(" loss %.4f", last.loss);

@@ -26,9 +26,10 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
                           int columns = 0);
 
 /// Returns two lines for the end of a run. The first line has steps and time of the whole run, means over this start
-/// and the last losses. The second line has the peak of tensors on the rank with the most, and `process_bytes`, the
-/// peak of this process. If the last step was skipped, the loss shown is that of `sound`, the last step with a finite
-/// loss (step 0: there was none). `before` is the last step of earlier starts (step 0: this is the first start).
+/// with its validations and checkpoints, and the last losses. The second line has the peak of tensors on the rank with
+/// the most, and `process_bytes`, the peak of this process. If the last step was skipped, the loss shown is that of
+/// `sound`, the last step with a finite loss (step 0: there was none). `before` is the last step of earlier starts
+/// (step 0: this is the first start).
 std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes,
                           const StepMetrics& before = {});
 

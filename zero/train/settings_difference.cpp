@@ -208,8 +208,10 @@ void check_accepted(const std::vector<std::string>& accepted) {
 void require_same_settings(const Config& config, const Settings& now, const Settings& then,
                            const std::vector<std::string>& accepted, const std::string& checkpoint) {
   Mistakes mistakes;
+  const bool has_groups = !config.optimizer.groups.empty();  // by which all tensors may keep their optimizers
   for (const Difference& d : differences(config, now, then))
-    if (!is_in(accepted, d.key)) mistakes.allow([&] { throw InputError(refusal_of(config, d, checkpoint)); });
+    if (!is_in(accepted, d.key) || (d.key == "optimizer.name" && !has_groups))
+      mistakes.allow([&] { throw InputError(refusal_of(config, d, checkpoint)); });
   mistakes.tell();
 }
 
@@ -241,7 +243,7 @@ std::string place_changes(const RunDescription& now, const RunDescription& then)
   const auto tell = [&](const char* what, const auto& was, const auto& is) {
     if (was != is) changes += text(changes.empty() ? "" : ", ", what, " ", was, " -> ", is);
   };
-  tell("ranks", then.ranks, now.ranks);
+  if (now.ranks > 0) tell("ranks", then.ranks, now.ranks);
   if (then.threads > 0 && now.threads > 0) tell("threads of a rank", then.threads, now.threads);
   if (!then.processor.empty())
     tell("processor", then.processor, now.processor.empty() ? std::string("one of no name") : now.processor);

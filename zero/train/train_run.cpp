@@ -7,6 +7,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/files/past_refusal.h"
 #include "base/log.h"
 #include "base/process/process_facts.h"
@@ -135,7 +136,8 @@ std::optional<std::int64_t> print_resumption(const Job& job, const RunPlan& plan
   check_output_dir(output, plan.former, reads_of(plan, arguments), calls);
   if (is_locked(output, calls)) log_warning(output, " is in use by another run, whose checkpoints may change");
   ResumeRequest request{plan.config, describe_run(job, plan, calls), arguments.accepted_changes};
-  request.now.ranks = plan.batch.mesh.ranks();
+  const bool has_ranks = job.size() > 1 || arguments.target.ranks > 0;
+  request.now.ranks = has_ranks ? plan.batch.mesh.ranks() : 0;
   if (request.now.ranks != job.size()) request.now.threads = 0;  // of ranks that are not started
   if (plan.lacks_weights(arguments)) leave_out_what_is_missing(request, plan.config);
   const CheckpointFolders home(calls, checkpoints_root(plan.config));
@@ -167,7 +169,19 @@ std::optional<std::int64_t> print_length(const RunPlan& plan, std::optional<std:
   if (length) std::cout << "data: " << length->describe(plan.config) << '\n';
   const std::optional<std::int64_t> steps = length ? std::optional(length->steps) : plan.config.training.steps;
   if (done && steps) check_length(plan, *done, *steps);
+  if (done && steps == done) std::cout << "resumption: no step is left\n";
   return steps;
+}
+
+/// A dry run before --overwrite or --resume is no mistake.
+void warn_of_output(const RunPlan& plan, const TrainArguments& arguments, FileCalls& calls) {
+  try {
+    check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
+  } catch (const UnreadableError&) {
+    throw;
+  } catch (const InputError& error) {
+    log_warning(error.what());
+  }
 }
 
 /// Prints all that a dry run tells, from rank 0. Collective.
@@ -178,6 +192,7 @@ void print_plan(Job& job, const RunPlan& plan, RunModel& run, const TrainArgumen
   const MemoryEstimate estimate = print_estimate(job, request, arguments.print_config);
   on_first(job.control(), [&] {
     std::optional<std::int64_t> done;
+    if (plan.former == FormerRun::refused && !arguments.target.named()) warn_of_output(plan, arguments, calls);
     if (arguments.resume && arguments.target.named())
       std::cout << "resumption: not compared, because the estimate is for another machine\n";
     else if (arguments.resume)

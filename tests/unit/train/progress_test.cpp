@@ -72,7 +72,7 @@ TEST(Progress, TheClosingLinesCoverTheWholeRun) {
   StepMetrics metrics = step(300, 185);
   metrics.tokens = 614400;
   EXPECT_EQ(closing_lines(metrics, metrics, 521ll << 20),
-            "trained 300 steps in 3:05: 0.617 s a step, 3321 tokens/s; loss 5.1234\n"
+            "trained 300 steps in 3:05: 0.617 s a step overall, 3321 tokens/s; loss 5.1234\n"
             "memory at its peak: tensors 412 MiB on the fullest rank; the whole process of rank 0 521 MiB");
   metrics.validation_loss = 4.5;
   metrics.skipped = 2;
@@ -83,8 +83,9 @@ TEST(Progress, TheClosingLinesCoverTheWholeRun) {
 TEST(Progress, MeansOfAResumedRunAreThoseOfThisStart) {
   StepMetrics before = step(200, 1000), last = step(300, 1050);
   before.tokens = 400000, last.tokens = 600000;
-  EXPECT_THAT(closing_lines(last, last, 0, before),
-              HasSubstr("trained 300 steps in 17:30, 100 of them since the last start: 0.5 s a step, 4000 tokens/s;"));
+  EXPECT_THAT(
+      closing_lines(last, last, 0, before),
+      HasSubstr("trained 300 steps in 17:30, 100 of them since the last start: 0.5 s a step overall, 4000 tokens/s;"));
   std::ostringstream out;
   Progress progress(out, {.total_steps = 1000, .interval = 1, .before = before});
   StepMetrics owed = step(200, 1020);

@@ -69,6 +69,11 @@ def check_layouts_here(place):
     place.train("config.toml", 2, "--overwrite", "--set", "training.steps=6", "--set", "checkpoint.interval=6")
     place.train("config.toml", 1, "--resume", "--set", "training.steps=10")
     assert place.plan("out", "--no-measure")["comparison"]["timed_steps"] == 3
+    nodes = place.plan("out", "--no-measure", "--nodes", "2", "--ranks-per-node", "1")
+    assert "comparison" not in nodes and any("this plan is for 2 nodes" in note for note in nodes["notes"]), nodes
+    said = place.run("zero_plan", "out", "--no-measure", "--write", "again.toml").stdout
+    assert re.search(r"output_dir = .*out-2: the configuration's own holds a run\n", said), said
+    os.remove(place.path("again.toml"))
     # A start that finds no step left is no start of these steps.
     place.train("config.toml", 2, "--resume", "--set", "training.steps=10")
     compared = place.plan("out", "--no-measure")["comparison"]

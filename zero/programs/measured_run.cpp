@@ -80,6 +80,7 @@ MeasuredRun measured_run(const std::string& folder) {
 
 std::string MeasuredRun::why_not_compared(const PlanMachine& machine, bool here) const {
   if (!here) return "the run's steps were not timed on " + machine.name;
+  if (machine.nodes > 1) return text("this plan is for ", machine.nodes, " nodes, and the run's are not known");
   if (ranks > 0 && ranks != machine.ranks())
     return text("the run had ", counted(ranks, "rank"), ", and this plan has ", machine.ranks());
   if (figures.steps < 2)

@@ -60,14 +60,6 @@ void name_flags(Config& config, const NewRun& run) {
   name("training.global_batch_size", run.global_batch > 0, text("--global-batch ", run.global_batch));
 }
 
-void enlarge_vocabulary(Config& config, const NewRun& run) {
-  const bool is_named =
-      config.model.preset && !config.data.tokenizer.empty() && Tokenizer::lies_at(config.data.tokenizer);
-  if (!is_named || run.sets("model.vocab_size=")) return;
-  const std::int64_t ids = Tokenizer::load(config.data.tokenizer).vocab_size();
-  if (ids > model_config_of(config).vocab_size) config.model.fields["vocab_size"] = text(ids);
-}
-
 bool holds_examples(const NewRun& run) {
   const std::vector<std::string> files = files_of(run.data);
   return std::ranges::any_of(files, [](const std::string& file) { return data_kind(file).starts_with("json"); });
@@ -142,7 +134,7 @@ Config config_of(const NewRun& run, const MachineRequest& machine) {
   file += "[zero]\nstage = 1\n" + settings_of(run, usual);
   Config config = parse_config(file, "the new configuration", run.overrides, Contradictions::refused, run.places);
   name_flags(config, run);
-  enlarge_vocabulary(config, run);
+  enlarge_vocabulary(config);
   set_usual_warmup(config);
   const ModelConfig model = model_config_of(config);
   check_context("--seq-len", run.seq_len, model);

@@ -60,6 +60,7 @@ Config config_of_model(const PlanInput& input, const MachineRequest& machine) {
   require_tokenizer(input);
   Config config = parse_config(config_text(input, data), made_for, overrides);
   set_usual_warmup(config);
+  enlarge_vocabulary(config);
   const ModelConfig model = model_config_of(config);
   check_context("--seq-len", input.seq_len, model);
   if (config.training.seq_len == 1)

@@ -2,6 +2,8 @@
 
 #include "base/counted.h"
 #include "base/log.h"
+#include "models/text/tokenizer.h"
+#include "zero/config/run_model.h"
 
 namespace zero {
 
@@ -24,6 +26,13 @@ void set_usual_warmup(Config& config) {
     config.lr_scheduler.warmup_steps = *config.training.steps / 30;
   else
     config.lr_scheduler.warmup_ratio = 0.03;
+}
+
+void enlarge_vocabulary(Config& config) {
+  const bool is_named = config.model.preset && !config.data.tokenizer.empty();
+  if (!is_named || config.model.fields.contains("vocab_size") || !Tokenizer::lies_at(config.data.tokenizer)) return;
+  const std::int64_t ids = Tokenizer::load(config.data.tokenizer).vocab_size();
+  if (ids > model_config_of(config).vocab_size) config.model.fields["vocab_size"] = text(ids);
 }
 
 std::string describe_values(const Config& config) {

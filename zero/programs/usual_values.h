@@ -23,6 +23,9 @@ struct UsualValues {
 /// Warms up for a thirtieth of the steps, or 3 % of the epochs, unless the configuration says otherwise.
 void set_usual_warmup(Config& config);
 
+/// Gives a preset as many ids as the tokenizer of the data has, unless the configuration names their number.
+void enlarge_vocabulary(Config& config);
+
 /// The rate, length and warm-up of a configuration in words: "lr 2e-05, 2 epochs, warm-up of 3 %". The method of
 /// preferences comes first.
 std::string describe_values(const Config& config);

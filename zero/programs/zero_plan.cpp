@@ -130,6 +130,13 @@ std::string length_of_written(const Arguments& arguments, Config config) {
   return length ? length->describe(config) : "not counted, because they are large";
 }
 
+/// The folder, or one beside it if it holds a run.
+std::string free_output(const std::string& folder) {
+  std::string free = folder;
+  for (int number = 2; is_there(free + "/config.toml"); ++number) free = text(folder, "-", number);
+  return free;
+}
+
 int plan(Arguments& arguments) {
   choose_fast_matmul();
   std::optional<MeasuredRun> run;
@@ -146,6 +153,8 @@ int plan(Arguments& arguments) {
   PlanMachine machine = make_machine(arguments.machine, config);
   const ModelConfig model = model_config_of(config);
   Config planned = config;
+  const bool writes_here = !arguments.write.empty() && arguments.machine.name == "here";
+  if (writes_here) planned.job.output_dir = free_output(config.job.output_dir);
   if (!planned.training.global_batch_size)
     planned.training.global_batch_size = BatchArithmetic::of(config, machine.ranks()).global_batch_size;
   arguments.search.any_batch = !arguments.input.keep_batch && !arguments.search.only_given;
@@ -176,7 +185,11 @@ int plan(Arguments& arguments) {
     if (!arguments.json)
       std::cout << "\nwrote " << arguments.write << (arguments.search.only_given ? "" : " with the first layout")
                 << (arguments.largest_batch ? " and its batch" : "") << ": " << describe_values(result.best[0].config)
-                << (length.empty() ? "" : "\ndata: " + length) << "\nstart it:\n  " << command << '\n';
+                << (length.empty() ? "" : "\ndata: " + length)
+                << (planned.job.output_dir == config.job.output_dir
+                        ? ""
+                        : "\noutput_dir = " + planned.job.output_dir + ": the configuration's own holds a run")
+                << "\nstart it:\n  " << command << '\n';
   }
   require_written_output();
   return 0;

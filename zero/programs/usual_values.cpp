@@ -3,7 +3,7 @@
 #include "base/counted.h"
 #include "base/log.h"
 #include "models/text/tokenizer.h"
-#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
 
 namespace zero {
 

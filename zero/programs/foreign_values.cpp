@@ -376,9 +376,8 @@ void set_default(ForeignConfig& config, const std::string& key, const std::strin
 }
 
 void drop_double_quantization(ForeignConfig& config) {
-  if (!holds(config, "lora.double_quantization=false"))
-    drop(config, "lora.double_quantization=", "", "is for a base in NF4 alone");
-  drop(config, "lora.double_quantization=", "", "off, as here");
+  const bool is_off = holds(config, "lora.double_quantization=false");
+  drop(config, "lora.double_quantization=", "", is_off ? "off, as here" : "is for a base in NF4 alone");
 }
 
 void add_sgd_defaults(ForeignConfig& config) {

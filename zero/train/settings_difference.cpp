@@ -180,7 +180,7 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
               ": give it the value that it had", begin_another,
               is_shape(d.key) || is_of_adapter(d.key) ? "" : accept + " to go on with the new one",
               in_another_way(d.was, d.is)
-                  ? ". An earlier version told of files in another way: accept it where they are the same"
+                  ? ". An earlier version described files in another way: accept it if they are the same"
                   : "");
 }
 

@@ -12,6 +12,7 @@
 #include "models/ops/kernels/few_rows.h"
 #include "models/ops/packed_matrix.h"
 #include "models/ops/row_dispatch.h"
+#include "models/ops/tiled_product.h"
 #include "models/undivided.h"
 
 namespace zero {
@@ -121,10 +122,12 @@ bool widened_on_cpu(at::ScalarType type) {
 
 void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   if (const PackedMatrix* packed = PackedMatrix::of(b)) return packed->multiply_into(out, a, add);
-  if (out.scalar_type() != a.scalar_type()) return composed::matrix_product_into(out, a, b, add);
-  if (has_few_rows(out, a, b) &&
+  const bool same_type = out.scalar_type() == a.scalar_type();
+  if (same_type && has_few_rows(out, a, b) &&
       with_kernel_type(a.scalar_type(), [&](auto type) { few_rows_into<decltype(type)>(out, a, b, add); }))
     return;
+  if (tiled_product_into(out, a, b, add)) return;
+  if (!same_type) return composed::matrix_product_into(out, a, b, add);
   if (at::globalContext().deterministicAlgorithms() && !out.is_meta() && out.numel() > 0)
     return multiply_in_blocks(out, a, b, add);
   multiply(out, a, b, add);

@@ -1,7 +1,7 @@
 #pragma once
-// Matrix products by LibTorch, except in two cases in which LibTorch is slow on a CPU. One is a weight times only a few
-// rows. The other is 16-bit operands on a processor without 16-bit instructions (AVX2 only), which LibTorch multiplies
-// element by element.
+// Matrix products by LibTorch, except in three cases on a CPU. One is bf16 on AMX tiles (tiled_product.h). Another is a
+// weight times only a few rows. The third is 16-bit operands on a processor without 16-bit instructions (AVX2 only),
+// which LibTorch multiplies element by element.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
@@ -20,8 +20,8 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
 /// the bias.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual, const at::Tensor& bias);
 /// out = a b, or with `add` out += a b. `out` may have any strides. If `out` has the type of a and b, the sum is
-/// rounded once. `out` may also be fp32 for 16-bit operands. A GPU then adds the fp32 product directly; a CPU first
-/// rounds the product to a's type.
+/// rounded once. `out` may also be fp32 for 16-bit operands. GPUs and AMX tiles then add the fp32 product directly.
+/// Other CPUs first round the product to a's type.
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add = false);
 
 /// True if LibTorch has no fast product of this type on this machine's CPU. Callers then widen operands to fp32.

@@ -25,6 +25,8 @@ constexpr std::int64_t block = 64;
 
 #include "models/ops/kernels/block_product.inl"
 
+#include "models/ops/kernels/tile_setting.inl"
+
 #include "models/ops/kernels/tile_product.inl"
 
 #include "models/ops/kernels/block_packing.inl"

@@ -1,41 +1,14 @@
-// Small matrix products of bf16 on AMX tiles of 16 rows by 16 words (Intel Architecture Instruction Set Extensions,
-// chapter 3). Included inside an anonymous namespace after block_product.inl, whose layouts it shares.
+// Small matrix products of bf16 on AMX tiles of 16 rows by 16 words. Included inside an anonymous namespace after
+// tile_setting.inl and block_product.inl, whose layouts it shares.
 
-/// Returns whether the processor has tiles for bf16 and Linux lets this process use them.
-bool has_tiles() {
-  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_COMP_PERM, XFEATURE_XTILEDATA
-  static const bool has = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-                          syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-  return has;
-}
-
-/// Products on tiles. The thread's tiles are set up for the lifetime of an object.
-struct TileProducts {
+/// Products on tiles, which an object sets up.
+struct TileProducts : TileSetting {
   static constexpr std::int64_t multiple = 32;  // of rows and columns; words are multiples of 16
-
-  TileProducts();
-  ~TileProducts() { _tile_release(); }
-  TileProducts(const TileProducts&) = delete;
-  TileProducts& operator=(const TileProducts&) = delete;
 
   /// The same as VectorProducts::product.
   template <class T, bool add>
   static void product(const Words& a, const Words& b, const Sums& c, const Size& size);
 };
-
-struct alignas(64) TilePalette {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// gcc 12 assumes that the palette has 8 bytes and that tile loads do not read memory. The empty assembly makes gcc
-// store everything first.
-TileProducts::TileProducts() {
-  static const TilePalette palette;
-  asm volatile("" ::"m"(palette) : "memory");
-  _tile_loadconfig(&palette);
-}
 
 // Tiles 0 to 3 hold 32 rows by 32 columns of sums. Tiles 4 and 5 hold rows of a, tiles 6 and 7 hold columns of b.
 template <bool add>

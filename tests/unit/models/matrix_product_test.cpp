@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "models/ops/head_rows.h"
+#include "models/ops/kernels/tile_matrix.h"
 #include "tests/unit/models/deterministic.h"
 #include "tests/unit/models/small_model.h"
 
@@ -112,6 +113,24 @@ TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
         EXPECT_LT(error(got, a, b, add ? before : at::Tensor()), 1);
       }
     }
+  }
+}
+
+// A wide sum of 16-bit factors, as of a weight's gradient. Tiles do not round the product before they add it.
+TEST_P(MatrixProduct, AddsToAWiderSum) {
+  if (at::toOpMathType(GetParam()) == GetParam()) return;
+  const bool exact = GetParam() == at::kBFloat16 && kernels::has_tile_products();
+  for (const Shape& s : {Shape{70, 300, 130}, {513, 3000, 33}, {40, 64, 1}, {1, 64, 40}}) {
+    const at::Tensor a = random({s.length, s.rows}, 1, GetParam()).t(),
+                     b = random({s.length, s.columns}, 2, GetParam()),
+                     before = random({s.rows, s.columns}, 3, at::kFloat);
+    at::Tensor sum = before.clone();
+    matrix_product_into(sum, a, b, true);
+    const at::Tensor want = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+    const double bound = exact ? 1e-6 * double(s.length) : want.abs().max().item<double>() / 128;
+    EXPECT_LE((sum.to(at::kDouble) - want - before).abs().max().item<double>(), bound) << s.rows << " x " << s.length;
+    matrix_product_into(sum, a, b);
+    EXPECT_LE((sum.to(at::kDouble) - want).abs().max().item<double>(), bound);
   }
 }
 

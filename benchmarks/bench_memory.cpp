@@ -255,7 +255,7 @@ int run(const Options& options, Job& job) {
     validate_for_model(bench.config, model_config_of(bench.config));
     validate_for(bench.config, job.size());
   });
-  const std::string matmul = choose_fast_matmul();
+  const std::string matmul = choose_matmul();
   const bool tell = job.rank() == 0;
   if (tell && !options.json) {
     std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n",

@@ -144,7 +144,7 @@ int bench_model(int argc, char** argv) {
   if (const auto code = parse(app, argc, argv)) return *code;
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   at::set_num_threads(o.threads);
-  std::puts(choose_fast_matmul().c_str());
+  std::puts(choose_matmul().c_str());
 
   const at::ScalarType type = o.type == "bf16" ? at::kBFloat16 : at::kFloat;
   Model model = make_model(preset_config(o.preset));

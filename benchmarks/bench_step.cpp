@@ -23,6 +23,7 @@ struct Options {
   StepWork work;
   std::string preset = "llama-110m";
   std::string precision = "fp32";
+  std::string matmul = "highest";
   std::vector<int> stages{0, 1, 2, 3};
   int threads = 0;
   bool json = false;
@@ -121,6 +122,8 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--micro-batches", work.micro_batches, "of a step, per rank")->check(CLI::PositiveNumber);
   app.add_option("--precision", options.precision, "of computing")->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_option("--matmul", options.matmul, "precision of fp32 products")
+      ->check(CLI::IsMember({"highest", "high", "medium"}));
   app.add_option("--stages", options.stages, "in turn, in one process")->delimiter(',')->check(CLI::Range(0, 3));
   app.add_option("--steps", work.steps, "of each stage")->check(CLI::PositiveNumber);
   app.add_option("--warmup", work.warmup, "of those, not timed")->check(CLI::NonNegativeNumber);
@@ -151,7 +154,7 @@ int run(Options options, Job& job) {
     throw InputError(
         text("--seq ", work.seq, " is longer than the model's context, ", work.model.max_position_embeddings));
   work.bf16 = options.precision == "bf16";
-  const std::string matmul = choose_fast_matmul();
+  const std::string matmul = choose_matmul(matmul_precision_of(options.matmul));
   const bool tell = job.rank() == 0;
   if (tell && !options.json)
     std::printf("%s, %s, %d ranks x %lld micro-batches x %lld sequences of %lld tokens, %d threads a rank\n%s\n",

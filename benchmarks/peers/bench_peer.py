@@ -22,7 +22,7 @@ ap.add_argument("--lora", action="store_true", help="PEFT rank 8 on q_proj,v_pro
 ap.add_argument("--lr", type=float, default=1e-3)
 ap.add_argument("--wd", type=float, default=0.1)
 ap.add_argument("--decay-matrices", action="store_true", help="weight decay on tensors of two or more dimensions alone (ddp, fsdp2)")
-ap.add_argument("--matmul", default="highest", choices=["highest", "medium"],
+ap.add_argument("--matmul", default="highest", choices=["highest", "high", "medium"],
                 help="torch.set_float32_matmul_precision: on AMD 'highest' stays in MKL's slow path, 'medium' goes to oneDNN")
 ap.add_argument("--bucket", type=float, default=0, help="DeepSpeed bucket sizes in elements instead of its defaults")
 ap.add_argument("--timeout-s", type=int, default=900)

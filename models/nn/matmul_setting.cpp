@@ -9,6 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/error.h"
+#include "models/ops/kernels/tile_matrix.h"
+#include "models/ops/matrix_product.h"
+
 namespace zero {
 
 namespace {
@@ -31,37 +35,55 @@ bool made_by_intel() {
 #endif
 }
 
-// The largest error, relative to the largest entry.
-double error_of(const at::Tensor& a, const at::Tensor& b) {
+// The largest error of a product with the present setting, relative to the largest entry.
+double error_here() {
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
+  const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);
   const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
-  return ((at::mm(a, b) - exact).abs().max() / exact.abs().max()).item<double>();
+  return ((matrix_product(a, b) - exact).abs().max() / exact.abs().max()).item<double>();
+}
+
+std::string line_of(const char* format, double error, double usual = 0) {
+  char line[200];
+  std::snprintf(line, sizeof line, format, error, usual);
+  return "fp32 matrix products: " + std::string(line);
+}
+
+std::string choose_exact() {
+  set(at::Float32Precision::NONE);
+  if (made_by_intel()) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
+  const double usual = error_here();
+  set(at::Float32Precision::BF16);
+  const double other = error_here();
+  if (other <= std::max(4 * usual, 2e-6))
+    return line_of("oneDNN, whose error here (%.0e of the largest entry) is fp32's own", other);
+  set(at::Float32Precision::NONE);
+  return line_of("LibTorch's own library, since oneDNN is less exact here (error %.0e, not %.0e)", other, usual);
 }
 
 }  // namespace
 
-std::string choose_fast_matmul() {
+MatmulPrecision matmul_precision_of(const std::string& name) {
+  if (name == "highest") return MatmulPrecision::highest;
+  if (name == "high") return MatmulPrecision::high;
+  ZERO_CHECK(name == "medium", "no precision of products: " + name);
+  return MatmulPrecision::medium;
+}
+
+std::string choose_matmul(MatmulPrecision precision) {
   const at::NoGradGuard no_grad;
   for (const char* cache : {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"})
     setenv(cache, compiled_products, /*overwrite=*/0);
-  if (made_by_intel()) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
-  const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
-  const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);
-  set(at::Float32Precision::NONE);
-  const double usual = error_of(a, b);
-  set(at::Float32Precision::BF16);
-  const double other = error_of(a, b);
-  const bool as_exact = other <= std::max(4 * usual, 2e-6);
-  if (!as_exact) set(at::Float32Precision::NONE);
-  char line[200];
-  if (as_exact)
-    std::snprintf(line, sizeof line,
-                  "fp32 matrix products: oneDNN, whose error here (%.0e of the largest entry) is fp32's own", other);
-  else
-    std::snprintf(
-        line, sizeof line,
-        "fp32 matrix products: LibTorch's own library, since oneDNN is less exact here (error %.0e, not %.0e)", other,
-        usual);
-  return line;
+  if (precision == MatmulPrecision::highest) return choose_exact();
+  at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::TF32);
+  if (precision == MatmulPrecision::medium) {
+    set(at::Float32Precision::BF16);
+    return line_of("rounded to bf16 where the processor is faster with it (error %.0e of the largest entry)",
+                   error_here());
+  }
+  if (!kernels::has_tile_products()) return choose_exact() + "; \"high\" is faster only with AMX";
+  set(at::Float32Precision::TF32);
+  return line_of("sums of two bf16 numbers on AMX tiles (error %.0e of the largest entry)", error_here());
 }
 
 void choose_deterministic_products() {

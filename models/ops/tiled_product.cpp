@@ -1,6 +1,7 @@
 #include "models/ops/tiled_product.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -21,9 +22,14 @@ constexpr std::int64_t side = 32;                 // of a block of sums
 constexpr std::int64_t smallest_strip = 1 << 20;  // multiplications that are worth a thread
 constexpr std::int64_t narrow = 16, little = 2 << 20;
 
-/// None if the factors have another type.
+/// None if the factors have another type, or are fp32 that must be multiplied in fp32.
 std::optional<TileForm> form_of(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16) return TileForm::bf16;
+  if (a.scalar_type() != b.scalar_type()) return std::nullopt;
+  if (a.scalar_type() == at::kBFloat16) return TileForm::bf16;
+  if (a.scalar_type() != at::kFloat) return std::nullopt;
+  const auto precision = at::globalContext().float32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL);
+  if (precision == at::Float32Precision::BF16) return TileForm::rounded;
+  if (precision == at::Float32Precision::TF32) return TileForm::split;
   return std::nullopt;
 }
 

@@ -58,6 +58,7 @@ struct TrainingConfig {
   std::optional<std::int64_t> global_batch_size;  // absent: local_batch_size x ranks
   double max_norm = 1.0;                          // 0: no clipping
   std::string precision = "bf16";                 // fp32 | bf16 | fp16
+  std::string matmul_precision = "highest";       // highest | high | medium, for fp32
   std::string device = "auto";                    // auto | cpu | cuda
   std::int64_t seed = 0;
   std::int64_t validation_interval = 0;  // steps; 0: never

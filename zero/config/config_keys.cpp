@@ -321,6 +321,11 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"training", "precision", at<&C::training, &Train::precision>, one_of({"fp32", "bf16", "fp16"}),
        "Compute type. Master weights and moments are fp32, unless [optimizer] changes this. fp16 skips steps whose "
        "gradients overflow. If a run skips all steps, or its last loss is not finite, it fails and writes no model."},
+      {"training", "matmul_precision", at<&C::training, &Train::matmul_precision>,
+       one_of({"highest", "high", "medium"}),
+       "Matrix products of an fp32 run, as in PyTorch. highest: fp32. high: on CPUs with AMX a number is the sum of two "
+       "bf16 numbers (error 4e-6 of the largest entry), on GPUs TF32. medium: on CPUs rounded to bf16 (error 2e-3), on "
+       "GPUs TF32."},
       {"training", "device", at<&C::training, &Train::device>, one_of({"auto", "cpu", "cuda"}),
        "Where the model runs."},
       {"training", "seed", at<&C::training, &Train::seed>, at_least(0),

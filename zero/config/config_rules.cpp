@@ -37,6 +37,13 @@ void exactly_one(const Config& config, const std::string& a, const std::string& 
     throw InputError(config.source + ": [" + section + "] needs " + a + " or " + b + "; give one of the two");
 }
 
+void check_products(const Config& config) {
+  if (config.training.matmul_precision != "highest" && config.training.precision != "fp32")
+    refuse(config, "training.matmul_precision",
+           "is for fp32 runs, and training.precision is \"" + config.training.precision +
+               "\", which is faster still: leave it out, or give training.precision = \"fp32\"");
+}
+
 void check_reproducible(const Config& config) {
   if (!config.job.over_ranks() && config.job.reproducible_rows != 1)
     refuse(config, "job.reproducible_rows", "is for job.reproducible = \"ranks\"; set that, or leave it out");
@@ -237,8 +244,9 @@ void check_best(const Config& config) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check : {check_model, check_schedule, check_data, check_weights, check_nonfinite, check_offload,
-                           check_tiles, check_lora, check_preference, check_reproducible, check_samples, check_best})
+  for (const auto check :
+       {check_model, check_schedule, check_data, check_weights, check_nonfinite, check_offload, check_tiles, check_lora,
+        check_preference, check_products, check_reproducible, check_samples, check_best})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

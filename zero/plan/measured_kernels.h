@@ -18,7 +18,7 @@ struct RankThreads {
 
 class MeasuredKernels final : public Kernels {
  public:
-  /// `timings` must outlive the kernels. Call choose_fast_matmul() before the first use.
+  /// `timings` must outlive the kernels. Call choose_matmul() before the first use.
   MeasuredKernels(RankThreads here, Timings& timings) : here_(here), timings_(timings) {}
 
   /// The time of more than 2,048 rows is scaled from a product of 2,048 rows. Once the time to measure is spent,

@@ -144,7 +144,7 @@ void write(const Arguments& arguments, const PlannedLayout& layout, const PlanMa
 }
 
 int configure(Arguments& arguments) {
-  choose_fast_matmul();
+  choose_matmul();
   if (is_there(arguments.out)) throw InputError("--out " + arguments.out + ": exists; name another file");
   require_folder_for("--out", arguments.out);
   if (!arguments.hostfile.empty())

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());
     if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(job.cores());
-    zero::choose_fast_matmul();
+    zero::choose_matmul();
     zero::choose_deterministic_products();
     const std::vector<zero::Evaluation> found = zero::evaluate(job, options);
     if (job.rank() == 0) {

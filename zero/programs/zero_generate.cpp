@@ -343,7 +343,7 @@ int run(int argc, char** argv) {
     throw InputError("--chat-template is for --chat, and for --prompts with a .jsonl file");
   if (chats && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   check_sampling(arguments.options.sampling);
-  choose_fast_matmul();
+  choose_matmul();
   const ModelPlace place =
       resolve({arguments.model, arguments.adapter, arguments.tokenizer,
                arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse, arguments.base});

@@ -138,10 +138,10 @@ std::string free_output(const std::string& folder) {
 }
 
 int plan(Arguments& arguments) {
-  choose_fast_matmul();
   std::optional<MeasuredRun> run;
   if (is_run_folder(arguments.input.model)) plan_as_run(arguments, run.emplace(measured_run(arguments.input.model)));
   const Config config = config_of(arguments.input, arguments.machine);
+  choose_matmul(matmul_precision_of(config.training.matmul_precision));
   name_program(arguments.machine, version(), !arguments.no_measure);
   const bool of_model = config.source != arguments.input.model;
   if (!arguments.write.empty() && of_model && arguments.input.data.empty())

@@ -98,6 +98,7 @@ class Layouts {
     layout.local_batch_size = local;
     layout.micro_batch_rows = config_.job.over_ranks() ? config_.job.reproducible_rows : local;
     layout.precision = config_.training.precision;
+    layout.products = config_.training.matmul_precision;
     all_.push_back(layout);
     return all_.back();
   }
@@ -107,6 +108,7 @@ class Layouts {
     add("reference", 1, 0, local);
     Layout& probe = add("probe", 1, 0, local);
     probe.precision = config_.training.precision == "fp32" ? "bf16" : "fp32";
+    probe.products = "highest";
     probe.is_probe = true;
     const std::int64_t other = local > 1 ? largest_divisor(global_, local - 1) : at_once(1);
     if (other != local) add("micro-batches", 1, 0, other);
@@ -270,7 +272,7 @@ std::string Layout::describe(std::int64_t global_batch_size) const {
   if (context > 1) words += text(", context ", context);
   if (pipeline > 1) words += text(", pipeline ", pipeline);
   words += text(", ", global_batch_size / (ranks / (tensor * context * pipeline) * micro_batch_rows), " x ",
-                micro_batch_rows, " rows, ", precision);
+                micro_batch_rows, " rows, ", arithmetic());
   for (const std::string& other : others) words += ", " + other;
   if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
@@ -281,6 +283,7 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
   std::vector<std::string> all = {text("training.global_batch_size=", global_batch_size),
                                   text("training.local_batch_size=", local_batch_size),
                                   "training.precision=" + precision,
+                                  "training.matmul_precision=" + products,
                                   text("zero.stage=", stage),
                                   text("zero.shard_degree=", shard_degree),
                                   text("parallel.tensor=", tensor),

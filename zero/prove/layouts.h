@@ -18,13 +18,16 @@ struct Layout {
   int tensor = 1, context = 1, pipeline = 1;  // ranks of these axes of the mesh
   std::int64_t local_batch_size = 1;
   std::int64_t micro_batch_rows = 1;  // as configured, unless job.reproducible sets its own number
-  std::string precision;
-  std::vector<std::string> others;  // more "section.key=value"
-  std::string same_as;              // layout with the same results bit for bit; empty: sums have another order
-  std::string begins_as;            // the layout that trains the first half and stops; empty: this one trains all steps
-  bool more_threads = false;        // one thread more per rank than in the other layouts
-  bool is_probe = false;            // measures rounding only; not compared
+  std::string precision;              // training.precision
+  std::string products = "highest";   // training.matmul_precision
+  std::vector<std::string> others;    // more "section.key=value"
+  std::string same_as;                // layout with the same results bit for bit; empty: sums have another order
+  std::string begins_as;      // the layout that trains the first half and stops; empty: this one trains all steps
+  bool more_threads = false;  // one thread more per rank than in the other layouts
+  bool is_probe = false;      // measures rounding only; not compared
 
+  /// The precision of products: "bf16", "fp32", or for example "fp32 medium".
+  std::string arithmetic() const { return products == "highest" ? precision : precision + " " + products; }
   /// For example "2 ranks, stage 3, 4 x 1 rows".
   std::string describe(std::int64_t global_batch_size) const;
   /// The overrides for zero_train.

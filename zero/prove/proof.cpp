@@ -96,7 +96,7 @@ class Proof {
         all_(all),
         layouts_(layouts),
         global_(global_batch_of(config)),
-        precision_(config.training.precision),
+        precision_(layout_of(all, "reference")->arithmetic()),
         tokens_(global_ * config.row_tokens()),
         folder_("prove", {options.scratch, "name another one by --scratch", options.keep}),
         runs_(run_of(config)),
@@ -105,7 +105,7 @@ class Proof {
   std::vector<LayoutVerdict> run() {
     for (const char* name : {"reference", "probe"}) train_first(name);
     const Layout& probe = *layout_of(layouts_, "probe");
-    const RoundingBounds bounds(records_.at("reference"), precision_, records_.at("probe"), probe.precision, tokens_);
+    const RoundingBounds bounds(records_.at("reference"), precision_, records_.at("probe"), probe.arithmetic(), tokens_);
     std::vector<LayoutVerdict> verdicts;
     for (const Layout& layout : layouts_) {
       if (layout.is_probe) continue;

@@ -20,7 +20,8 @@ constexpr double most_left_out = 32;
 }  // namespace
 
 double unit_roundoff(const std::string& precision) {
-  static const std::map<std::string, int> bits{{"fp32", 24}, {"fp16", 11}, {"bf16", 8}};
+  static const std::map<std::string, int> bits{
+      {"fp32", 24}, {"fp32 high", 16}, {"fp16", 11}, {"fp32 medium", 8}, {"bf16", 8}};
   return std::ldexp(1.0, -bits.at(precision));
 }
 

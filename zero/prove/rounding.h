@@ -11,7 +11,8 @@
 
 namespace zero {
 
-/// The largest relative error of one rounding to "fp32", "bf16" or "fp16".
+/// The largest relative error of one rounding to "fp32", "bf16" or "fp16", or in products of "fp32 high" or "fp32
+/// medium" (training.matmul_precision).
 double unit_roundoff(const std::string& precision);
 
 /// The allowed distance of one tensor between two runs.

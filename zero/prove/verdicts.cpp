@@ -9,7 +9,7 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   const RunRecord& run = records.at(layout.name);
   // If the run that must have the same bits is missing, compares with the reference.
   const bool wants_bits = !layout.same_as.empty() && records.contains(layout.same_as);
-  verdict.against = wants_bits ? layout.same_as : layout.precision == reference_precision ? "reference" : "probe";
+  verdict.against = wants_bits ? layout.same_as : layout.arithmetic() == reference_precision ? "reference" : "probe";
   const auto differs = [&](std::optional<Parting> parting) {
     if (!parting || verdict.parting) return;
     verdict.parting = std::move(parting);
@@ -26,12 +26,12 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   if (wants_bits) {
     differs(bit);
     // Runs could share an error, so only the comparison with the reference decides.
-    const std::string base = layout.precision == reference_precision ? "reference" : "probe";
-    differs(within_rounding(run, records.at(base), bounds, layout.precision).parting);
+    const std::string base = layout.arithmetic() == reference_precision ? "reference" : "probe";
+    differs(within_rounding(run, records.at(base), bounds, layout.arithmetic()).parting);
     verdict.agreement = verdict.parting ? Agreement::different : Agreement::bits;
     return verdict;
   }
-  const RoundingVerdict rounding = within_rounding(run, other, bounds, layout.precision);
+  const RoundingVerdict rounding = within_rounding(run, other, bounds, layout.arithmetic());
   differs(rounding.parting);
   verdict.most = rounding.most;
   verdict.most_of = rounding.most_of;

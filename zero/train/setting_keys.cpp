@@ -39,9 +39,10 @@ bool is_dropout_field(const std::string& key) { return dropout_fields.contains(k
 
 const std::map<std::string, std::string>& values_before() {
   static const std::map<std::string, std::string> values{
-      {"optimizer.state_dtype", "\"fp32\""}, {"data.validation_fraction", "0.0"}, {"model.embedding_dropout", "0.0"},
-      {"model.attention_dropout", "0.0"},    {"model.residual_dropout", "0.0"},   {"data.weights", "[]"},
-      {"lr_scheduler.warmup_ratio", "0.0"}};
+      {"optimizer.state_dtype", "\"fp32\""}, {"data.validation_fraction", "0.0"},
+      {"model.embedding_dropout", "0.0"},    {"model.attention_dropout", "0.0"},
+      {"model.residual_dropout", "0.0"},     {"data.weights", "[]"},
+      {"lr_scheduler.warmup_ratio", "0.0"},  {"training.matmul_precision", "\"highest\""}};
   return values;
 }
 

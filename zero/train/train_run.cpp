@@ -93,10 +93,10 @@ std::string prepare(const RunPlan& plan) {
 }
 
 /// Chooses the library for matrix products. Its trial is not booked as memory of the run.
-std::string choose_matmul() {
+std::string choose_products(const Config& config) {
   MemoryTracker trial;
   const TrackerScope not_booked(trial);
-  return choose_fast_matmul();
+  return choose_matmul(matmul_precision_of(config.training.matmul_precision));
 }
 
 /// Throws InputError if the run has fewer steps than its checkpoint has done.
@@ -283,7 +283,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   // Checked once more, now that the steps are known and texts are cached.
   all_or_none(job.control(), [&] { require_disk(job, asked(), estimate.plan, steps); });
 
-  const std::string matmul = choose_matmul();
+  const std::string matmul = choose_products(plan.config);
   if (job.rank() == 0) {
     std::cout << estimate.table << std::flush;  // no user errors are reported after it
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);

@@ -1,10 +1,9 @@
 // Packs factors of matrix products into AMX tiles. Included inside an anonymous namespace.
 //
-// A factor has lanes: the rows of the first factor, or the columns of the second. A panel holds 32 lanes. It is a row of
-// steps of 32 terms, and a step is two tiles for lanes 0 to 15 and 16 to 31. A split factor has two more tiles a step,
+// A factor has lanes: the rows of the first factor, or the columns of the second. A panel holds 32 lanes. It consists
+// of steps of 32 terms. A step has two tiles, for lanes 0 to 15 and 16 to 31. A split factor has two more tiles a step,
 // for what the first two leave. The first factor's tiles hold a row for each lane. The second factor's tiles hold a row
 // for each pair of terms. Missing lanes and terms are zero.
-
 constexpr Count panel_lanes = 32, step_terms = 32, tile_bytes = 1024;
 
 Count parts_of(Count all, Count most) { return (all + most - 1) / most; }

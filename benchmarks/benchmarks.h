@@ -14,6 +14,7 @@ int bench_collectives(int argc, char** argv);
 int bench_memory(int argc, char** argv);
 int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
+int bench_products(int argc, char** argv);
 int bench_step(int argc, char** argv);  // calls bench_device_step for --device cuda
 int bench_device_step(int argc, char** argv);
 

@@ -23,6 +23,7 @@ const Benchmark benchmarks[] = {
     {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured"},
     {"model", zero::bench_model, "forward and backward of one rank, and the parts of a block"},
     {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
+    {"products", zero::bench_products, "rates of matrix products beside LibTorch's"},
     {"step", zero::bench_step, "a training step at each stage: seconds, tokens per second, bytes"},
     {nullptr, nullptr, nullptr},
 };

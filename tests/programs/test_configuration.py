@@ -297,7 +297,7 @@ def check_bench_table(place):
 
 
 def check_help(place):
-    for command in ("zero_train", "zero_generate", "zero_export", "zero_bench", "zero_bench blocks", "zero_bench checkpoint", "zero_bench memory", "zero_bench step", "zero_bench model", "zero_bench optimizer", "zero_bench collectives"):
+    for command in ("zero_train", "zero_generate", "zero_export", "zero_bench", "zero_bench blocks", "zero_bench checkpoint", "zero_bench memory", "zero_bench step", "zero_bench model", "zero_bench optimizer", "zero_bench products", "zero_bench collectives"):
         program, *more = command.split()
         done = subprocess.run([os.path.join(place.bin, program), *more, "--help"], capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         wide = [line for line in done.stdout.splitlines() if len(line) > 80]

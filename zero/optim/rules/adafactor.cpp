@@ -9,7 +9,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
+#include "zero/optim/rules/adafactor_loops.h"
 #include "zero/optim/rules/composed.h"
 
 namespace zero {
@@ -106,12 +108,61 @@ class Adafactor final : public ComposedOptimizer {
   void conclude(const UpdateContext& context) const override;
 
  private:
+  static bool update_by_loops(const UpdateSpan& span, const UpdateContext& context);
   static void add_squares(const UpdateSpan& span, const UpdateContext& context);
   static at::Tensor step_of(const UpdateSpan& span, const UpdateContext& context);
   static void keep_moments(const at::Tensor& sums, const Matrices& m, double weight, const Kept& kept);
 };
 
+/// Steps of weights in pass 2: master = keep * master - rate * step.
+struct Steps {
+  double keep, rate;
+
+  Steps(const UpdateContext& context, const at::Tensor& scale)
+      : keep(1 - context.lr * context.weight_decay),
+        rate(std::min(context.lr, 1 / std::sqrt(double(context.step))) * scale.item<double>()) {}
+};
+
+/// The inverse roots of a tensor's second moments, in fp32.
+class RootsOfMoments {
+ public:
+  RootsOfMoments(const UpdateSpan& span, const Kept& kept, const Matrices& tensor, bool factored)
+      : tensor_(tensor), factored_(factored) {
+    const auto inverse_root = [](const at::Tensor& moments) { return moments.rsqrt().to(at::kFloat); };
+    if (factored) {
+      const at::Tensor means = kept.means.clamp_min(eps).unsqueeze(1);
+      rows_ = inverse_root(kept.rows.view({tensor.count, tensor.rows}) / means).view({-1});
+      cols_ = inverse_root(kept.cols);
+    } else {
+      rows_ = at::ones({1});
+      cols_ = inverse_root(kept.cols.narrow(0, span.begin, span.master.numel()));
+    }
+  }
+  /// Those of a matrix of a block.
+  InverseRoots of(const Block& block, std::int64_t matrix) const {
+    const std::int64_t m = block.matrix + matrix;
+    const float* const rows = rows_.const_data_ptr<float>();
+    const float* const cols = cols_.const_data_ptr<float>();
+    if (!factored_) return {rows, cols, static_cast<float>(1 / eps)};
+    return {rows + m * tensor_.rows + block.row, cols + m * tensor_.cols + block.col, static_cast<float>(1 / eps)};
+  }
+
+ private:
+  static constexpr double eps = std::numeric_limits<float>::epsilon();
+  const Matrices& tensor_;
+  bool factored_;
+  at::Tensor rows_, cols_;
+};
+
+/// Calls f for every matrix of a block.
+template <class F>
+void for_each_matrix(const Block& block, const F& f) {
+  for (std::int64_t m = 0; m < block.matrices; ++m)
+    f(m, MatrixRows{block.offset + m * block.rows * block.cols, block.rows, block.cols});
+}
+
 void Adafactor::update(const UpdateSpan& span, const UpdateContext& context) const {
+  if (update_by_loops(span, context)) return;
   if (context.pass == 0) return add_squares(span, context);
   const at::Tensor step = step_of(span, context);
   const auto& shape = context.statistics->shape(span.tensor);
@@ -124,6 +175,40 @@ void Adafactor::update(const UpdateSpan& span, const UpdateContext& context) con
   const at::Tensor scale = Kept(context.statistics->kept(span.tensor), shape).scale;
   span.master.mul_(1 - context.lr * context.weight_decay).sub_(step * (scale * rate));
   write_weights(span);
+}
+
+bool Adafactor::update_by_loops(const UpdateSpan& span, const UpdateContext& context) {
+  const AdafactorLoops* const loops = adafactor_loops(span);
+  const auto& shape = context.statistics->shape(span.tensor);
+  if (!loops || (context.pass == 0 && !is_factored(shape))) return false;
+  const Matrices tensor(shape);
+  const at::Tensor sums = context.statistics->sums(span.tensor);
+  double* const by_row = sums.data_ptr<double>();
+  double* const by_col = by_row + tensor.count * tensor.rows;
+  if (context.pass == 0) {
+    sums[moments_of(shape)] += loops->sum_of_squares(span);
+    for_each_block(span, tensor, [&](const Block& block) {
+      for_each_matrix(block, [&](std::int64_t m, const MatrixRows& rows) {
+        loops->add_squares(span, context.gradient_scale, rows, by_row + (block.matrix + m) * tensor.rows + block.row,
+                           by_col + (block.matrix + m) * tensor.cols + block.col);
+      });
+    });
+    return true;
+  }
+  const Kept kept(context.statistics->kept(span.tensor), shape);
+  const RootsOfMoments roots(span, kept, tensor, is_factored(shape));
+  const std::optional<Steps> steps = context.pass == 2 ? std::optional(Steps(context, kept.scale)) : std::nullopt;
+  double squares = 0;
+  for_each_block(span, tensor, [&](const Block& block) {
+    for_each_matrix(block, [&](std::int64_t m, const MatrixRows& rows) {
+      if (steps)
+        loops->take_steps(span, context.gradient_scale, rows, roots.of(block, m), steps->keep, steps->rate);
+      else
+        squares += loops->sum_of_steps(span, context.gradient_scale, rows, roots.of(block, m));
+    });
+  });
+  if (!steps) sums[moments_of(shape)] += squares;
+  return true;
 }
 
 void Adafactor::add_squares(const UpdateSpan& span, const UpdateContext& context) {

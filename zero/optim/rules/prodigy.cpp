@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "zero/optim/rules/composed.h"
+#include "zero/optim/rules/prodigy_loops.h"
 
 namespace zero {
 namespace {
@@ -61,6 +62,10 @@ class Prodigy final : public ComposedOptimizer {
 void Prodigy::update(const UpdateSpan& span, const UpdateContext& context) const {
   if (context.pass == 0) return take_in(span, context);
   const Kept kept(context.statistics->kept_of_run());
+  if (const ProdigyLoops* loops = prodigy_loops(span)) {
+    const double step = kept.before.item<double>() * context.lr * bias_correction(context);
+    return loops->take_step(span, {1 - step * context.weight_decay, step, kept.d.item<double>() * context.eps});
+  }
   const at::Tensor step = kept.before * (context.lr * bias_correction(context));
   const at::Tensor denominator = span.states[exp_avg_sq].sqrt().add_(kept.d * context.eps);
   span.master.mul_(1 - step * context.weight_decay).sub_((span.states[exp_avg] / denominator).mul_(step));
@@ -73,6 +78,16 @@ void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) cons
   if (lr == 0 || f.lr == 0) return;  // weights that do not move give no information about the distance
   const Kept kept(context.statistics->kept_of_run());
   const at::Tensor& d = kept.d;
+  if (const ProdigyLoops* loops = prodigy_loops(span)) {
+    const double now = d.item<double>(), along = now / options().d0 * now * lr;
+    const ProdigySums found = loops->take_in(
+        span, {f.gradient_scale, f.beta1, f.beta2, std::sqrt(f.beta2), now * (1 - f.beta1), now * now * (1 - f.beta2),
+               now / options().d0 * (options().safeguard_warmup ? now : now * lr)});
+    const at::Tensor run = context.statistics->sums_of_run();
+    run.select(0, 0).add_(found.along * along);
+    run.select(0, 1).add_(found.size);
+    return;
+  }
   const at::Tensor gradient = scaled_gradient(span, f), sums = context.statistics->sums_of_run();
   const double beta3 = std::sqrt(f.beta2);
   sums.select(0, 0).add_(ordered_sum((span.states[p0] - span.master).mul_(gradient)) * (d / options().d0 * d * lr));

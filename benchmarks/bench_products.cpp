@@ -103,7 +103,7 @@ int bench_products(int argc, char** argv) {
   std::vector<std::int64_t> tokens{512, 2048};
   int repeats = 30, threads = 1;
   std::string precision = "bf16", matmul = "highest";
-  bool json = false;
+  bool json = false, reproducible = false;
   CLI::App app("Rates of a model's matrix products, beside LibTorch's in turns.", "zero_bench products");
   app.add_option("--tokens", tokens, "rows of x")->check(CLI::Range(1, 1 << 20));
   app.add_option("--repeats", repeats, "of which the fastest counts")->check(CLI::Range(1, 1000000));
@@ -111,10 +111,12 @@ int bench_products(int argc, char** argv) {
   app.add_option("--precision", precision, "of the factors")->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option("--matmul", matmul, "precision of fp32 products, in both")
       ->check(CLI::IsMember({"highest", "high", "medium"}));
+  app.add_flag("--reproducible", reproducible, "as with job.reproducible = \"ranks\": AMX tiles take all in bf16");
   app.add_flag("--json", json, "JSON lines");
   if (const auto exit = parse(app, argc, argv)) return *exit;
   at::set_num_threads(threads);
   const std::string line = choose_matmul(matmul_precision_of(matmul));
+  if (reproducible) choose_deterministic_products();
   if (!json)
     std::printf("%s\n%-6s %6s %6s %6s  %-7s %10s %10s %8s   GFLOP/s, %d threads\n",
                 precision == "fp32" ? line.c_str() : "bf16 matrix products", "model", "tokens", "in", "out", "product",
@@ -127,6 +129,7 @@ int bench_products(int argc, char** argv) {
         const std::array<double, 2> rate = rates(task, repeats);
         for (std::size_t i = 0; i < 2; ++i) all[i].push_back(rate[i]);
         print_rate(shape, rows, kind_names[std::size_t(kind)], rate, json);
+        std::fflush(stdout);
       }
   if (!json) std::printf("median %45.0f %10.0f\n", median(all[0]) / 1e9, median(all[1]) / 1e9);
   return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Matrix products by LibTorch, except in three cases on a CPU. One is bf16 on AMX tiles (tiled_product.h). Another is a
+// Matrix products by LibTorch, except in three cases on a CPU. One is AMX (tiled_product.h). Another is a
 // weight times only a few rows. The third is 16-bit operands on a processor without 16-bit instructions (AVX2 only),
 // which LibTorch multiplies element by element.
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@ namespace zero {
 /// The workspace in bytes that cuBLASLt may use on the compute stream, in addition to the products' tensors.
 inline constexpr std::int64_t device_product_workspace = 32 << 20;
 
-/// If LibTorch's deterministic algorithms are on, the order of sums on a CPU depends only on the sizes. Blocks have
-/// fixed sizes, and one thread multiplies each block.
+/// If LibTorch's deterministic algorithms are on, the order of sums on a CPU depends only on the sizes. LibTorch's
+/// products are divided into blocks of fixed sizes, and one thread multiplies each block.
 ///
 /// Returns a b, [m, n], for a [m, k] and b [k, n] of any strides. It has no derivative: use it inside autograd
 /// functions. Sums are fp32 (fp64 for fp64), rounded once.

@@ -20,7 +20,7 @@ using kernels::TileProduct;
 
 constexpr std::int64_t side = 32;                 // of a block of sums
 constexpr std::int64_t smallest_strip = 1 << 20;  // multiplications that are worth a thread
-constexpr std::int64_t narrow = 16, little = 2 << 20;
+constexpr std::int64_t narrow = 16, little = 2 << 20, many_rows = 256, long_sum = 2048;
 
 /// None if the factors have another type, or are fp32 that must be multiplied in fp32.
 std::optional<TileForm> form_of(const at::Tensor& a, const at::Tensor& b) {
@@ -33,10 +33,14 @@ std::optional<TileForm> form_of(const at::Tensor& a, const at::Tensor& b) {
   return std::nullopt;
 }
 
-/// True for a product with a short side, such as an adapter's, whose other factor would be packed for little work.
-bool is_narrow(const at::Tensor& a, const at::Tensor& b) {
+/// True for products that LibTorch multiplies as fast or faster, as measured (docs/results/products.md): those with a
+/// short side, whose other factor would be packed for little work, and products of many rows, unless their factor is
+/// transposed or their sums are long.
+bool libtorch_is_faster(const at::Tensor& a, const at::Tensor& b) {
   const std::int64_t rows = a.size(0), terms = a.size(1), columns = b.size(1);
-  return std::min({rows, terms, columns}) <= narrow && rows * terms * columns > little;
+  if (std::min({rows, terms, columns}) <= narrow) return rows * terms * columns > little;
+  const bool input_gradient = b.stride(1) == 1;
+  return rows >= many_rows && a.stride(1) == 1 && (input_gradient || terms < long_sum);
 }
 
 bool has_adjacent(const at::Tensor& x) { return x.stride(0) == 1 || x.stride(1) == 1; }
@@ -71,6 +75,12 @@ TileProduct strip_of(const TileProduct& whole, const Strips& strips, std::int64_
   return strip;
 }
 
+/// The last strip is smaller, but its blocks may be larger.
+std::int64_t workspace_bytes(const TileProduct& whole, const Strips& strips) {
+  const auto bytes = [&](std::int64_t i) { return kernels::tile_workspace_bytes(strip_of(whole, strips, i)); };
+  return static_cast<std::int64_t>(std::max(bytes(0), bytes(strips.count - 1)));
+}
+
 void multiply_strip(const TileProduct& whole, const Strips& strips, std::int64_t i, const at::Tensor& out,
                     const at::Tensor& a, const at::Tensor& b, void* workspace) {
   TileProduct strip = strip_of(whole, strips, i);
@@ -89,7 +99,11 @@ void multiply_strip(const TileProduct& whole, const Strips& strips, std::int64_t
 bool tiled_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   const std::optional<TileForm> form = form_of(a, b);
   if (!form || (out.scalar_type() != at::kBFloat16 && out.scalar_type() != at::kFloat)) return false;
-  if (!kernels::has_tile_products() || (out.scalar_type() == a.scalar_type() && is_narrow(a, b))) return false;
+  if (!kernels::has_tile_products()) return false;
+  const bool same_type = out.scalar_type() == a.scalar_type();
+  if (*form == TileForm::bf16 && same_type && !at::globalContext().deterministicAlgorithms() &&
+      libtorch_is_faster(a, b))
+    return false;
   if (out.stride(1) != 1) {
     // out^T = b^T a^T
     return out.stride(0) == 1 && out.size(0) > 1 && tiled_product_into(out.t(), b.t(), a.t(), add);
@@ -101,7 +115,7 @@ bool tiled_product_into(const at::Tensor& out, const at::Tensor& a, const at::Te
                           add};
   const Strips strips(whole);
   constexpr std::int64_t alignment = 64;
-  const auto bytes = static_cast<std::int64_t>(kernels::tile_workspace_bytes(strip_of(whole, strips, 0)));
+  const std::int64_t bytes = workspace_bytes(whole, strips);
   const at::Tensor workspace = at::empty({strips.count, bytes + alignment}, out.options().dtype(at::kByte));
   if (out.is_meta()) return true;
   at::parallel_for(0, strips.count, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -1,6 +1,7 @@
 #include "zero/plan/measured_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -43,6 +44,15 @@ double now_of(const RankThreads& here) {
 
 const char* name_of(at::ScalarType type) {
   return type == at::kBFloat16 ? "bf16" : type == at::kHalf ? "fp16" : type == at::kFloat ? "fp32" : "fp64";
+}
+
+/// fp32 products have several precisions (models/nn/matmul_setting.h).
+std::string name_of_factors(at::ScalarType type) {
+  if (type != at::kFloat) return name_of(type);
+  const auto precision = at::globalContext().float32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL);
+  return precision == at::Float32Precision::TF32   ? "fp32 (high)"
+         : precision == at::Float32Precision::BF16 ? "fp32 (bf16 allowed)"
+                                                   : "fp32";
 }
 
 const char* name_of(ProductPass pass) {
@@ -170,7 +180,7 @@ double MeasuredKernels::product(const ProductShape& shape, ProductPass pass) {
   timed.in = std::min(shape.in, most_width);
   timed.out = std::min(shape.out, most_width);
   const std::string name =
-      text("product ", name_of(shape.type), " ", timed.rows, "x", timed.in, "x", timed.out, " ", name_of(pass));
+      text("product ", name_of_factors(shape.type), " ", timed.rows, "x", timed.in, "x", timed.out, " ", name_of(pass));
   const double seconds = timings_.get(
       name, [here = here_, timed, pass] { return seconds_together(here, [&] { return product_call(timed, pass); }); },
       [&] { return timed.flops() / product_rate(50e9); });

@@ -1,5 +1,7 @@
 #include "zero/prove/layouts.h"
 
+#include <ATen/Context.h>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "base/log.h"
 #include "models/decoder/decoder.h"
 #include "models/model_config.h"
+#include "models/ops/kernels/tile_matrix.h"
 #include "zero/config/setup.h"
 #include "zero/optim/optimizer_table.h"
 
@@ -44,11 +47,22 @@ std::optional<ModelConfig> readable_model(const Config& config) {
   }
 }
 
+/// A CPU without AMX multiplies fp32 numbers exactly, whatever the precision of products.
+bool is_below_fp32(const TrainingConfig& training) {
+  if (training.precision != "fp32") return true;
+  const bool on_gpu = training.device == "cuda" || (training.device == "auto" && at::hasCUDA());
+  return training.matmul_precision != "highest" && (on_gpu || kernels::has_tile_products());
+}
+
 /// Builds the list.
 class Layouts {
  public:
   Layouts(const Config& config, const LayoutLimits& limits)
-      : config_(config), limits_(limits), global_(global_batch_of(config)), sums_(sums_over_tensors(config.optimizer)) {
+      : config_(config),
+        limits_(limits),
+        global_(global_batch_of(config)),
+        sums_(sums_over_tensors(config.optimizer)),
+        coarse_(is_below_fp32(config.training)) {
     for (int ranks = 2; ranks <= limits.ranks; ++ranks)
       if (can_be(ranks)) {
         if (few_ == 0) few_ = ranks;
@@ -77,6 +91,10 @@ class Layouts {
   }
 
  private:
+  static void set_exact(Layout& layout) {
+    layout.precision = "fp32";
+    layout.products = "highest";
+  }
   /// Returns true if this number of ranks divides the step's sequences. Three ranks are tried too.
   bool can_be(int ranks) const {
     if (!std::has_single_bit(unsigned(ranks)) && ranks != 3) return false;
@@ -98,7 +116,7 @@ class Layouts {
     layout.local_batch_size = local;
     layout.micro_batch_rows = config_.job.over_ranks() ? config_.job.reproducible_rows : local;
     layout.precision = config_.training.precision;
-    layout.products = config_.training.matmul_precision;
+    if (coarse_) layout.products = config_.training.matmul_precision;
     all_.push_back(layout);
     return all_.back();
   }
@@ -107,8 +125,8 @@ class Layouts {
     const std::int64_t local = largest_divisor(global_, config_.training.local_batch_size);
     add("reference", 1, 0, local);
     Layout& probe = add("probe", 1, 0, local);
-    probe.precision = config_.training.precision == "fp32" ? "bf16" : "fp32";
-    probe.products = "highest";
+    set_exact(probe);
+    if (!coarse_) probe.precision = "bf16";
     probe.is_probe = true;
     const std::int64_t other = local > 1 ? largest_divisor(global_, local - 1) : at_once(1);
     if (other != local) add("micro-batches", 1, 0, other);
@@ -200,10 +218,10 @@ class Layouts {
     }
     if (!why_not_cut(model, 2).empty() || config_.job.over_ranks()) return;
     // Partial products are rounded before they are summed. In 16 bits that is more rounding than the probe measures.
-    const std::string fp32 = config_.training.precision == "fp32" ? "" : "fp32, ";
+    const std::string fp32 = coarse_ ? "fp32, " : "";
     const auto add_sliced = [&](const std::string& name, int rows, std::int64_t stage) -> Layout& {
       Layout& layout = add_group(fp32 + name, rows, stage, 2, 1);
-      layout.precision = "fp32";
+      set_exact(layout);
       return layout;
     };
     add_sliced("tensor 2", 1, 1);
@@ -217,7 +235,7 @@ class Layouts {
     }
     if (model.num_hidden_layers < 2) return;
     Layout& both = add_pipeline(fp32 + "tensor 2, pipeline 2", 1, 1);
-    both.precision = "fp32";
+    set_exact(both);
     both.tensor = 2;
     both.ranks = 4;
   }
@@ -236,10 +254,10 @@ class Layouts {
 
   // Uses a higher precision, since 16 bits would round small errors away.
   void strict() {
-    if (config_.training.precision == "fp32") return;
+    if (!coarse_) return;
     const auto add_strict = [&](const std::string& name, int ranks, std::int64_t stage) -> Layout& {
       Layout& layout = add("fp32, " + name, ranks, stage, in_parts(ranks));
-      layout.precision = "fp32";
+      set_exact(layout);
       return layout;
     };
     add_strict("stage 0", few_, 0);
@@ -252,13 +270,14 @@ class Layouts {
   void same_bits_everywhere() {
     for (Layout& layout : all_)
       if (!layout.is_probe && layout.name != "reference")
-        layout.same_as = layout.precision == config_.training.precision ? "reference" : "probe";
+        layout.same_as = layout.arithmetic() == all_.front().arithmetic() ? "reference" : "probe";
   }
 
   const Config& config_;
   LayoutLimits limits_;
   std::int64_t global_;
   bool sums_;
+  bool coarse_;  // the configuration's precision is less than fp32's
   int few_ = 0, many_ = 0;
   std::vector<Layout> all_;
 };

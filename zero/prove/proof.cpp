@@ -207,7 +207,7 @@ int prove(const ProofOptions& asked, std::ostream& out) {
     throw InputError("--json " + options.json + ": cannot be written: " + std::strerror(errno));
   std::size_t count = layouts.size() - 1;
   out << count << (count == 1 ? " layout, " : " layouts, ") << options.steps << " steps of " << global
-      << " sequences each, " << config.training.precision << '\n'
+      << " sequences each, " << all.front().arithmetic() << '\n'
       << std::flush;
   Proof proof(options, config, all, layouts, out);
   const std::vector<LayoutVerdict> verdicts = proof.run();

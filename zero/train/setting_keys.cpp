@@ -11,10 +11,19 @@ namespace {
 // Sections and keys that affect how a result is computed, or how long a run is, but not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "parallel", "comm", "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
-                                      "training.precision",     "training.device",       "training.validation_interval",
-                                      "data.validation",        "training.on_nonfinite", "training.max_skipped_steps",
-                                      "training.max_rollbacks", "training.patience",     "model.allow_unused"};
+const std::set<std::string> free_keys{"training.steps",
+                                      "training.epochs",
+                                      "training.local_batch_size",
+                                      "training.precision",
+                                      "training.matmul_precision",
+                                      "training.device",
+                                      "training.validation_interval",
+                                      "data.validation",
+                                      "training.on_nonfinite",
+                                      "training.max_skipped_steps",
+                                      "training.max_rollbacks",
+                                      "training.patience",
+                                      "model.allow_unused"};
 // The fields of config.json from which dropout's keys have their values. Runs that trained without dropout stored them.
 const std::set<std::string> dropout_fields{"model.attn_pdrop", "model.embd_pdrop", "model.resid_pdrop"};
 
@@ -39,10 +48,9 @@ bool is_dropout_field(const std::string& key) { return dropout_fields.contains(k
 
 const std::map<std::string, std::string>& values_before() {
   static const std::map<std::string, std::string> values{
-      {"optimizer.state_dtype", "\"fp32\""}, {"data.validation_fraction", "0.0"},
-      {"model.embedding_dropout", "0.0"},    {"model.attention_dropout", "0.0"},
-      {"model.residual_dropout", "0.0"},     {"data.weights", "[]"},
-      {"lr_scheduler.warmup_ratio", "0.0"},  {"training.matmul_precision", "\"highest\""}};
+      {"optimizer.state_dtype", "\"fp32\""}, {"data.validation_fraction", "0.0"}, {"model.embedding_dropout", "0.0"},
+      {"model.attention_dropout", "0.0"},    {"model.residual_dropout", "0.0"},   {"data.weights", "[]"},
+      {"lr_scheduler.warmup_ratio", "0.0"}};
   return values;
 }
 

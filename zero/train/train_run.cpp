@@ -82,21 +82,24 @@ std::unique_ptr<RunLock> lock_output(Job& job, const TrainArguments& arguments, 
   return lock;
 }
 
-/// Sets up this rank's device. Returns a log line about it; empty: none.
-std::string prepare(const RunPlan& plan) {
-  std::string line;
-  if (plan.device.is_cuda())
-    line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute,
-                          plan.config.job.deterministic || plan.config.job.over_ranks());
-  if (plan.config.job.over_ranks()) choose_deterministic_products();
-  return line;
-}
-
-/// Chooses the library for matrix products. Its trial is not booked as memory of the run.
+/// Chooses the arithmetic of matrix products, on which their workspace depends. Its trial is not booked as memory of
+/// the run. Returns a log line.
 std::string choose_products(const Config& config) {
   MemoryTracker trial;
   const TrackerScope not_booked(trial);
   return choose_matmul(matmul_precision_of(config.training.matmul_precision));
+}
+
+/// Sets up this rank's device. Returns a log line about it; empty: none.
+std::string prepare(const RunPlan& plan) {
+  std::string line;
+  if (plan.device.is_cuda()) {
+    line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute,
+                          plan.config.job.deterministic || plan.config.job.over_ranks());
+    choose_products(plan.config);  // the device's setting was IEEE
+  }
+  if (plan.config.job.over_ranks()) choose_deterministic_products();
+  return line;
 }
 
 /// Throws InputError if the run has fewer steps than its checkpoint has done.
@@ -255,6 +258,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   std::unique_ptr<RunLock> lock;  // held to the end
   if (!arguments.dry_run) lock = lock_output(job, arguments, plan, *calls);
   set_threads(job, plan.device);
+  const std::string matmul = choose_products(plan.config);
   const auto asked = [&] {
     return EstimateRequest{plan.config, plan.batch, run.own, plan.device, plan.former, arguments.target};
   };
@@ -283,7 +287,6 @@ int train_run(Job& job, const TrainArguments& arguments) {
   // Checked once more, now that the steps are known and texts are cached.
   all_or_none(job.control(), [&] { require_disk(job, asked(), estimate.plan, steps); });
 
-  const std::string matmul = choose_products(plan.config);
   if (job.rank() == 0) {
     std::cout << estimate.table << std::flush;  // no user errors are reported after it
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);

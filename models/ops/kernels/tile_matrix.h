@@ -16,7 +16,8 @@ struct TileFactor {
 
 /// How factors become bf16. `bf16` factors are multiplied as they are. `rounded` factors are fp32 and are rounded to
 /// bf16. `split` factors are fp32: each becomes the sum of two bf16 numbers, and three of the four products are added.
-/// That leaves an error of about 2^-17 of a term.
+/// That leaves an error of about 2^-17 of a term. An infinity becomes a NaN, and so does a number above bf16's largest.
+/// Tiles take denormals for zeros, so of a factor below 1e-35 the second number is lost.
 enum class TileForm : std::uint8_t { bf16, rounded, split };
 
 /// out = a b, or with `add` out += a b.

@@ -153,6 +153,11 @@ TEST(Config, ContradictionsNameBothPlaces) {
     EXPECT_EQ(refusal(least, {"training.on_nonfinite=rollback", checkpoints}), "accepted");
   EXPECT_THAT(refusal(least, {"zero.stage=2", "offload.parameters=cpu"}), HasSubstr("needs [zero] stage = 3"));
   EXPECT_THAT(refusal(least, {"offload.activations=cpu"}), HasSubstr("needs [activation_checkpoint] mode = \"full\""));
+  EXPECT_THAT(refusal(least, {"training.matmul_precision=high"}),
+              HasSubstr("matmul_precision=high: is for fp32 runs, and training.precision is \"bf16\""));
+  EXPECT_THAT(refusal(least, {"training.matmul_precision=low", "training.precision=fp32"}),
+              HasSubstr("training.matmul_precision"));
+  EXPECT_NO_THROW(parse_config(least, "test.toml", {"training.matmul_precision=high", "training.precision=fp32"}));
   EXPECT_THAT(refusal(least, {"activation_checkpoint.mlp_tokens=8", "parallel.tensor=2"}),
               HasSubstr("tiles of tokens"));
   EXPECT_THAT(refusal(least, {"activation_checkpoint.mlp_tokens=8", "job.reproducible=ranks"}),

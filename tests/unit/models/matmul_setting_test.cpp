@@ -63,5 +63,19 @@ TEST(MatmulSetting, LowerPrecisionsHaveTheirError) {
   EXPECT_ANY_THROW(matmul_precision_of("low"));
 }
 
+TEST(MatmulSetting, WhatIsNotFiniteStaysSo) {
+  const PrecisionKept kept;
+  for (const std::string name : {"highest", "high", "medium"}) {
+    choose_matmul(matmul_precision_of(name));
+    at::Tensor a = at::ones({64, 64});
+    a[0][0] = INFINITY, a[1][0] = NAN;
+    const at::Tensor y = matrix_product(a, at::ones({64, 64}));
+    EXPECT_FALSE(y[0].isfinite().any().item<bool>()) << name;
+    if (name != "high") EXPECT_TRUE(y[0].isinf().all().item<bool>()) << name;
+    EXPECT_TRUE(y[1].isnan().all().item<bool>()) << name;
+    EXPECT_TRUE(y[2].eq(64).all().item<bool>()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace zero::test

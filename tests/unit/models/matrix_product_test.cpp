@@ -116,6 +116,29 @@ TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
   }
 }
 
+// Several threads divide a product into strips. The last strip is smaller, and its blocks may be larger.
+TEST_P(MatrixProduct, StripsHaveTheBitsOfTheWhole) {
+  if (GetParam() != at::kBFloat16 || !kernels::has_tile_products()) return;
+  const Deterministic while_tested;
+  const int before = at::get_num_threads();
+  const auto with = [](int threads, const at::Tensor& a, const at::Tensor& b) {
+    at::set_num_threads(threads);
+    return matrix_product(a, b);
+  };
+  for (const auto& [shape, threads] : {std::pair(Shape{512, 1024, 544}, 2),
+                                       {Shape{544, 1024, 512}, 2},
+                                       {Shape{2100, 1024, 512}, 2},
+                                       {Shape{256, 768, 2048}, 3},
+                                       {Shape{1100, 768, 1024}, 3},
+                                       {Shape{64, 512, 2112}, 4},
+                                       {Shape{576, 1024, 768}, 5}}) {
+    const at::Tensor a = random({shape.rows, shape.length}, 1, GetParam()),
+                     b = random({shape.columns, shape.length}, 2, GetParam()).t();
+    EXPECT_TRUE(with(1, a, b).equal(with(threads, a, b))) << shape.rows << " x " << shape.columns;
+  }
+  at::set_num_threads(before);
+}
+
 // A wide sum of 16-bit factors, as of a weight's gradient. Tiles do not round the product before they add it.
 TEST_P(MatrixProduct, AddsToAWiderSum) {
   if (at::toOpMathType(GetParam()) == GetParam()) return;

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "models/ops/kernels/tile_matrix.h"
 #include "tests/unit/prove/made_records.h"
 #include "zero/config/batch_arithmetic.h"
 #include "zero/prove/proof.h"
+#include "zero/prove/rounding.h"
 
 namespace zero {
 namespace {
@@ -58,6 +60,26 @@ TEST(Layouts, EachThingIsVaried) {
       EXPECT_TRUE(others.contains(other)) << other;
     EXPECT_TRUE(resumed);
   }
+}
+
+// The rounding of coarser products is measured against exact ones, and exact layouts show small errors.
+TEST(Layouts, LowerPrecisionsOfProductsHaveAnExactProbe) {
+  for (const std::string products : {"highest", "high", "medium"}) {
+    const std::vector<Layout> all = layouts({"training.precision=fp32", "training.matmul_precision=" + products});
+    const bool coarse = products != "highest" && kernels::has_tile_products();
+    EXPECT_EQ(all[0].arithmetic(), coarse ? "fp32 " + products : "fp32");
+    EXPECT_EQ(all[1].arithmetic(), coarse ? "fp32" : "bf16");
+    const auto exact = [](const Layout& layout) { return layout.name.starts_with("fp32, "); };
+    EXPECT_EQ(std::any_of(all.begin(), all.end(), exact), coarse);
+    for (const Layout& layout : all) {
+      const std::vector<std::string> settings = layout.overrides(8);
+      EXPECT_NE(std::find(settings.begin(), settings.end(), "training.matmul_precision=" + layout.products),
+                settings.end());
+      EXPECT_EQ(layout.products != "highest", coarse && !exact(layout) && !layout.is_probe) << layout.name;
+    }
+  }
+  EXPECT_LT(unit_roundoff("fp32"), unit_roundoff("fp32 high"));
+  EXPECT_LT(unit_roundoff("fp32 high"), unit_roundoff("fp32 medium"));
 }
 
 TEST(Layouts, AllCanBeRun) {

@@ -105,7 +105,8 @@ class Proof {
   std::vector<LayoutVerdict> run() {
     for (const char* name : {"reference", "probe"}) train_first(name);
     const Layout& probe = *layout_of(layouts_, "probe");
-    const RoundingBounds bounds(records_.at("reference"), precision_, records_.at("probe"), probe.arithmetic(), tokens_);
+    const RoundingBounds bounds(records_.at("reference"), precision_, records_.at("probe"), probe.arithmetic(),
+                                tokens_);
     std::vector<LayoutVerdict> verdicts;
     for (const Layout& layout : layouts_) {
       if (layout.is_probe) continue;

@@ -2,6 +2,7 @@
 // may run before the processor has been checked.
 #include "models/ops/kernels/attention_kernels.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 // has_tile_products() may run before the processor has been checked.
 #include "models/ops/kernels/tile_matrix.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>

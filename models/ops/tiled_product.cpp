@@ -33,14 +33,14 @@ std::optional<TileForm> form_of(const at::Tensor& a, const at::Tensor& b) {
   return std::nullopt;
 }
 
-/// True for products that LibTorch multiplies as fast or faster, as measured (docs/results/products.md): those with a
-/// short side, whose other factor would be packed for little work, and products of many rows, unless their factor is
-/// transposed or their sums are long.
+/// True for products that LibTorch multiplies as fast or faster (docs/results/products.md). Those with a short side are
+/// such, since the other factor would be packed for little work. So are products of many rows by row-major factors,
+/// unless a transposed second factor comes with long sums.
 bool libtorch_is_faster(const at::Tensor& a, const at::Tensor& b) {
   const std::int64_t rows = a.size(0), terms = a.size(1), columns = b.size(1);
   if (std::min({rows, terms, columns}) <= narrow) return rows * terms * columns > little;
-  const bool input_gradient = b.stride(1) == 1;
-  return rows >= many_rows && a.stride(1) == 1 && (input_gradient || terms < long_sum);
+  const bool both_by_rows = b.stride(1) == 1;
+  return rows >= many_rows && a.stride(1) == 1 && (both_by_rows || terms < long_sum);
 }
 
 bool has_adjacent(const at::Tensor& x) { return x.stride(0) == 1 || x.stride(1) == 1; }
@@ -100,14 +100,14 @@ bool tiled_product_into(const at::Tensor& out, const at::Tensor& a, const at::Te
   const std::optional<TileForm> form = form_of(a, b);
   if (!form || (out.scalar_type() != at::kBFloat16 && out.scalar_type() != at::kFloat)) return false;
   if (!kernels::has_tile_products()) return false;
-  const bool same_type = out.scalar_type() == a.scalar_type();
-  if (*form == TileForm::bf16 && same_type && !at::globalContext().deterministicAlgorithms() &&
-      libtorch_is_faster(a, b))
-    return false;
   if (out.stride(1) != 1) {
     // out^T = b^T a^T
     return out.stride(0) == 1 && out.size(0) > 1 && tiled_product_into(out.t(), b.t(), a.t(), add);
   }
+  const bool same_type = out.scalar_type() == a.scalar_type();
+  if (*form == TileForm::bf16 && same_type && !at::globalContext().deterministicAlgorithms() &&
+      libtorch_is_faster(a, b))
+    return false;
   if (!has_adjacent(a) || !has_adjacent(b) || out.numel() == 0 || a.size(1) == 0) return false;
   const TileProduct whole{factor(a), factor(b),     out.size(0),
                           a.size(1), out.size(1),   *form,

@@ -47,11 +47,11 @@ class Sums {
   hn::Vec<Doubles> halves_[2 * parts];
 };
 
-/// Elements that are fewer than sixteen, in a copy with zeros after them.
+/// Elements that are fewer than sixteen, in a copy. The values after them must be such that they change no sum.
 template <class T>
 struct Rest {
-  T values[width] = {};
-  Rest(const T* at, std::int64_t n) { std::copy_n(at, n, values); }
+  T values[width];
+  Rest(const T* at, std::int64_t n, T after = {}) { std::fill(std::copy_n(at, n, values), values + width, after); }
 };
 
 }  // namespace

@@ -17,6 +17,9 @@
 namespace zero {
 namespace {
 
+// Of many matrices with fewer elements, LibTorch's operations take all at once.
+constexpr std::int64_t smallest_matrix = 4096;
+
 constexpr double smallest_scale = 1e-3, clip_threshold = 1.0, beta2_decay = -0.8;
 
 bool is_factored(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }
@@ -123,34 +126,28 @@ struct Steps {
         rate(std::min(context.lr, 1 / std::sqrt(double(context.step))) * scale.item<double>()) {}
 };
 
-/// The inverse roots of a tensor's second moments, in fp32.
+/// The inverse roots of a block's second moments, in fp32.
 class RootsOfMoments {
  public:
-  RootsOfMoments(const UpdateSpan& span, const Kept& kept, const Matrices& tensor, bool factored)
-      : tensor_(tensor), factored_(factored) {
-    const auto inverse_root = [](const at::Tensor& moments) { return moments.rsqrt().to(at::kFloat); };
-    if (factored) {
-      const at::Tensor means = kept.means.clamp_min(eps).unsqueeze(1);
-      rows_ = inverse_root(kept.rows.view({tensor.count, tensor.rows}) / means).view({-1});
-      cols_ = inverse_root(kept.cols);
-    } else {
-      rows_ = at::ones({1});
-      cols_ = inverse_root(kept.cols.narrow(0, span.begin, span.master.numel()));
+  RootsOfMoments(const Block& block, const Kept& kept, const Matrices& tensor, bool factored) : block_(block) {
+    const auto inverse_root = [](const at::Tensor& moments) { return moments.rsqrt().to(at::kFloat).contiguous(); };
+    cols_ = inverse_root(block.of_cols(kept.cols, tensor));
+    if (!factored) {
+      rows_ = at::ones({1, 1});
+      return;
     }
+    const at::Tensor means = kept.means.narrow(0, block.matrix, block.matrices).clamp_min(eps).unsqueeze(1);
+    rows_ = inverse_root(block.of_rows(kept.rows, tensor) / means);
   }
-  /// Those of a matrix of a block.
-  InverseRoots of(const Block& block, std::int64_t matrix) const {
-    const std::int64_t m = block.matrix + matrix;
-    const float* const rows = rows_.const_data_ptr<float>();
-    const float* const cols = cols_.const_data_ptr<float>();
-    if (!factored_) return {rows, cols, static_cast<float>(1 / eps)};
-    return {rows + m * tensor_.rows + block.row, cols + m * tensor_.cols + block.col, static_cast<float>(1 / eps)};
+  /// Those of a matrix of the block.
+  InverseRoots of(std::int64_t matrix) const {
+    return {rows_.const_data_ptr<float>() + matrix * block_.rows, cols_.const_data_ptr<float>() + matrix * block_.cols,
+            static_cast<float>(1 / eps)};
   }
 
  private:
   static constexpr double eps = std::numeric_limits<float>::epsilon();
-  const Matrices& tensor_;
-  bool factored_;
+  const Block& block_;
   at::Tensor rows_, cols_;
 };
 
@@ -180,8 +177,9 @@ void Adafactor::update(const UpdateSpan& span, const UpdateContext& context) con
 bool Adafactor::update_by_loops(const UpdateSpan& span, const UpdateContext& context) {
   const AdafactorLoops* const loops = adafactor_loops(span);
   const auto& shape = context.statistics->shape(span.tensor);
-  if (!loops || (context.pass == 0 && !is_factored(shape))) return false;
   const Matrices tensor(shape);
+  const bool many_small = tensor.count > 1 && tensor.rows * tensor.cols < smallest_matrix;
+  if (!loops || many_small || (context.pass == 0 && !is_factored(shape))) return false;
   const at::Tensor sums = context.statistics->sums(span.tensor);
   double* const by_row = sums.data_ptr<double>();
   double* const by_col = by_row + tensor.count * tensor.rows;
@@ -196,15 +194,15 @@ bool Adafactor::update_by_loops(const UpdateSpan& span, const UpdateContext& con
     return true;
   }
   const Kept kept(context.statistics->kept(span.tensor), shape);
-  const RootsOfMoments roots(span, kept, tensor, is_factored(shape));
   const std::optional<Steps> steps = context.pass == 2 ? std::optional(Steps(context, kept.scale)) : std::nullopt;
   double squares = 0;
   for_each_block(span, tensor, [&](const Block& block) {
+    const RootsOfMoments roots(block, kept, tensor, is_factored(shape));
     for_each_matrix(block, [&](std::int64_t m, const MatrixRows& rows) {
       if (steps)
-        loops->take_steps(span, context.gradient_scale, rows, roots.of(block, m), steps->keep, steps->rate);
+        loops->take_steps(span, context.gradient_scale, rows, roots.of(m), steps->keep, steps->rate);
       else
-        squares += loops->sum_of_steps(span, context.gradient_scale, rows, roots.of(block, m));
+        squares += loops->sum_of_steps(span, context.gradient_scale, rows, roots.of(m));
     });
   });
   if (!steps) sums[moments_of(shape)] += squares;

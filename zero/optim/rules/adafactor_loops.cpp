@@ -76,10 +76,10 @@ template <class G>
 void add_squares(const UpdateSpan& span, double gradient_scale, const MatrixRows& m, double* by_row, double* by_col) {
   const G* const g = from<G>(span.gradient, m.offset);
   const auto scale = static_cast<float>(gradient_scale);
-  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) {
+  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r) by_row[r] += row_of_squares(g + r * m.cols, m.cols, scale);
   });
-  divided((m.cols + width - 1) / width, m.rows * width, [&](std::int64_t begin, std::int64_t end) {
+  divided((m.cols + width - 1) / width, m.rows * width, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t c = begin * width; c < std::min(end * width, m.cols); c += width)
       columns_of_squares(g + c, m.rows, m.cols, std::min(width, m.cols - c), scale, by_col + c);
   });
@@ -103,6 +103,9 @@ class RowSteps {
   float scale_;
 };
 
+/// Ones, whose product with a row's infinite root is the limit: zeros would give NaN.
+Rest<float> rest_of_roots(const float* roots, std::int64_t n) { return Rest<float>(roots, n, 1); }
+
 template <class G>
 double row_of_steps(const G* row, std::int64_t n, const float* col_roots, const RowSteps<G>& steps) {
   Sums sums;
@@ -114,7 +117,7 @@ double row_of_steps(const G* row, std::int64_t n, const float* col_roots, const 
   };
   std::int64_t i = 0;
   for (; i + width <= n; i += width) add(row + i, col_roots + i);
-  if (i < n) add(Rest<G>(row + i, n - i).values, Rest<float>(col_roots + i, n - i).values);
+  if (i < n) add(Rest<G>(row + i, n - i).values, rest_of_roots(col_roots + i, n - i).values);
   return sums.total();
 }
 
@@ -123,7 +126,7 @@ double sum_of_steps(const UpdateSpan& span, double gradient_scale, const MatrixR
   const G* const g = from<G>(span.gradient, m.offset);
   const auto scale = static_cast<float>(gradient_scale);
   std::vector<double> by_row(static_cast<std::size_t>(m.rows));
-  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) {
+  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r)
       by_row[static_cast<std::size_t>(r)] =
           row_of_steps(g + r * m.cols, m.cols, roots.of_cols, RowSteps<G>(roots, r, scale));
@@ -161,7 +164,7 @@ void take_row(const G* row, std::int64_t n, const float* col_roots, const RowSte
   const std::int64_t left = n - i;
   Rest<float> master(out.master + i, left);
   W weights[width];
-  take(Rest<G>(row + i, left).values, Rest<float>(col_roots + i, left).values,
+  take(Rest<G>(row + i, left).values, rest_of_roots(col_roots + i, left).values,
        {master.values, out.weights ? weights : nullptr});
   std::copy_n(master.values, left, out.master + i);
   if (out.weights) std::copy_n(weights, left, out.weights + i);
@@ -173,7 +176,7 @@ void take_steps(const UpdateSpan& span, double gradient_scale, const MatrixRows&
   const G* const g = from<G>(span.gradient, m.offset);
   const UpdatedRow<W> out{from<float>(span.master, m.offset),
                           span.weights.defined() ? from<W>(span.weights, m.offset) : nullptr};
-  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) {
+  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r)
       take_row(g + r * m.cols, m.cols, roots.of_cols, RowSteps<G>(roots, r, static_cast<float>(gradient_scale)),
                out.at(r * m.cols), static_cast<float>(keep), static_cast<float>(rate));
@@ -184,7 +187,7 @@ double sum_of_squares(const UpdateSpan& span) {
   constexpr std::int64_t row = 4096;
   const std::int64_t n = span.master.numel(), rows = (n + row - 1) / row;
   std::vector<double> by_row(static_cast<std::size_t>(rows));
-  divided(rows, row, [&](std::int64_t begin, std::int64_t end) {
+  divided(rows, row, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r)
       by_row[static_cast<std::size_t>(r)] =
           row_of_squares(from<float>(span.master, r * row), std::min(row, n - r * row), 1);

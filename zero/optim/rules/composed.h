@@ -1,5 +1,6 @@
 #pragma once
-// ComposedOptimizer: the base class of rules that are composed of LibTorch's operations, the same on every device.
+// ComposedOptimizer: the base class of rules that are composed of LibTorch's operations. Some of them have loops for
+// fp32 masters on the host.
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {

@@ -86,7 +86,7 @@ ProdigySums take_in(const UpdateSpan& span, const ProdigyFactors& factors) {
                                 elements<float>(span.master),    elements<float>(span.states[0]),
                                 elements<float>(span.states[1]), elements<float>(span.states[2])};
   std::vector<ProdigySums> found(static_cast<std::size_t>((n + update_grain - 1) / update_grain));
-  by_grains(n, [&](std::int64_t grain, std::int64_t begin, std::int64_t end) {
+  by_grains(n, [&](std::int64_t grain, std::int64_t begin, std::int64_t end) HWY_ATTR {
     TakeIn<G> take(factors);
     std::int64_t i = begin;
     for (; i + width <= end; i += width) take(first.at(i));
@@ -135,7 +135,7 @@ void take_step(const UpdateSpan& span, const ProdigyStep& step) {
   const StepPointers<W> first{elements<float>(span.master), elements<float>(span.states[0]),
                               elements<float>(span.states[1]),
                               span.weights.defined() ? elements<W>(span.weights) : nullptr};
-  by_grains(span.master.numel(), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  by_grains(span.master.numel(), [&](std::int64_t, std::int64_t begin, std::int64_t end) HWY_ATTR {
     std::int64_t i = begin;
     for (; i + width <= end; i += width) take_sixteen(first.at(i), step);
     if (i < end) take_rest(first.at(i), end - i, step);

@@ -17,7 +17,7 @@
 namespace zero {
 namespace {
 
-// Of many matrices with fewer elements, LibTorch's operations take all at once.
+// LibTorch's operations take many smaller matrices at once.
 constexpr std::int64_t smallest_matrix = 4096;
 
 constexpr double smallest_scale = 1e-3, clip_threshold = 1.0, beta2_decay = -0.8;

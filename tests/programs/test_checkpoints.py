@@ -418,7 +418,7 @@ def check_dry_run(place, args):
     before = sorted(os.listdir(place.path("out"))), sorted(os.listdir(place.path("out/checkpoints")))
     longer = ("--resume", "--dry-run", "--set", "training.steps=4")
     code, said = place.run(*longer)
-    assert code == 0 and "resumption: the settings are those of the checkpoint of step 2\n" in said and "changed since the checkpoint: training.steps 2 -> 4" in said, said
+    assert code == 0 and "resumption: the settings that a run keeps are those of the checkpoint of step 2\n" in said and "changed since the checkpoint: training.steps 2 -> 4" in said, said
     code, said = place.run(*longer, "--set", "training.seed=3")
     assert code == 2 and "seed=3: is 3 now, and 0 in" in said and "out/config.toml, or begin" not in said, said
     with open(place.path("config.toml")) as file:
@@ -452,7 +452,7 @@ def check_dry_run(place, args):
     # A checkpoint that a killed run was replacing gets its name back when the run goes on.
     os.rename(newest, newest + ".replaced")
     code, said = place.run(*longer)
-    assert code == 0 and "resumption: the settings are those of the checkpoint of step 2\n" in said and os.path.isdir(newest + ".replaced"), said
+    assert code == 0 and "resumption: the settings that a run keeps are those of the checkpoint of step 2\n" in said and os.path.isdir(newest + ".replaced"), said
     os.rename(newest + ".replaced", newest)
     # So does a folder without a manifest.
     manifest = newest + "/manifest.json"

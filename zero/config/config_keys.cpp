@@ -324,7 +324,7 @@ std::vector<ConfigKey> keys_before_optimizer() {
       {"training", "matmul_precision", at<&C::training, &Train::matmul_precision>,
        one_of({"highest", "high", "medium"}),
        "Matrix products of an fp32 run, as in PyTorch. highest: fp32. high: on CPUs with AMX a number is the sum of two "
-       "bf16 numbers (error 5e-6 of the largest entry), on GPUs TF32. medium: on CPUs rounded to bf16 (error 3e-3), on "
+       "bf16 numbers (error 5e-6 of the largest entry), on GPUs TF32. medium: on CPUs rounded to bf16 where the processor is faster with it (error 3e-3), on "
        "GPUs TF32."},
       {"training", "device", at<&C::training, &Train::device>, one_of({"auto", "cpu", "cuda"}),
        "Where the model runs."},

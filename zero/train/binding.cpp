@@ -53,7 +53,11 @@ const std::vector<BindingRule>& rules() {
              "activation_checkpoint.mode = \"none\" would not compute activations again, if memory allows");
        }},
       {Activity::products, [](F, C c) { return c.training.precision == "fp32"; },
-       [](F, C) { return std::string("training.precision = \"bf16\" is faster where the processor multiplies bf16"); }},
+       [](F, C c) {
+         const std::string bf16 = "training.precision = \"bf16\" is faster where the processor multiplies bf16";
+         if (c.training.matmul_precision != "highest") return bf16;
+         return bf16 + "; with AMX, training.matmul_precision = \"high\" lowers the precision of products alone";
+       }},
       {Activity::products, always,
        [](F f, C) {
          const bool alone = f.of(Activity::products) > 0.8 * f.step();

@@ -157,7 +157,7 @@ std::optional<std::int64_t> print_resumption(const Job& job, const RunPlan& plan
   std::string missing;
   for (const std::string& key : request.unknown) missing += (missing.empty() ? " (" : ", ") + key;
   if (!missing.empty()) missing += ")";
-  std::cout << "resumption: the settings are those of the checkpoint of step " << *found.step
+  std::cout << "resumption: the settings that a run keeps are those of the checkpoint of step " << *found.step
             << (found.differs ? ", but for the accepted changes" : "")
             << (request.unknown.empty() ? "" : "; what is not here is not compared") << missing
             << (spare.empty() ? "" : text("; the run moves it from ", spare, " to ", home.root())) << '\n';
@@ -262,7 +262,9 @@ int train_run(Job& job, const TrainArguments& arguments) {
   const auto asked = [&] {
     return EstimateRequest{plan.config, plan.batch, run.own, plan.device, plan.former, arguments.target};
   };
+  const bool tells_products = job.rank() == 0 && plan.device.is_cpu() && plan.config.training.precision == "fp32";
   if (arguments.dry_run) {
+    if (tells_products) log_info(matmul);
     print_plan(job, plan, run, arguments, asked(), *calls);
     return 0;
   }
@@ -289,7 +291,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
 
   if (job.rank() == 0) {
     std::cout << estimate.table << std::flush;  // no user errors are reported after it
-    if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
+    if (tells_products) log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
     log_description(job, plan, run.model, data.training->order(), steps);
     if (run.lora) log_info(trainable_line(run.model));

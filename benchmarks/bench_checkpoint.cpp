@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/median.h"
 #include "comm/object_collectives.h"
 #include "comm/world/job.h"
 #include "models/families/families.h"
@@ -39,11 +40,6 @@ struct Options {
 };
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 /// Fills the moments, because pages that were never written are read faster than others.
 void touch_states(Engine& engine) {

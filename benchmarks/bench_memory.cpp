@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/median.h"
 #include "benchmarks/step_run.h"
 #include "comm/agreement/agreement.h"
 #include "comm/fake/fake_communicator.h"
@@ -55,11 +56,6 @@ struct Bench {
   MemoryTracker* tracker;
   std::int64_t process_now = 0;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 using ByCategory = std::array<double, memory_categories>;
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/median.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/matrix_product.h"
 
@@ -73,11 +74,6 @@ std::array<double, 2> rates(Task& task, int repeats) {
     fastest[1] = std::min(fastest[1], seconds_of([&] { task.by_libtorch(); }));
   }
   return {task.operations() / fastest[0], task.operations() / fastest[1]};
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 void print_rate(const WeightShape& shape, std::int64_t tokens, const char* kind, const std::array<double, 2>& rate,

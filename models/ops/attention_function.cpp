@@ -11,6 +11,7 @@
 #include "models/ops/backends.h"
 #include "models/ops/kernels/attention_kernels.h"
 #include "models/ops/row_dispatch.h"
+#include "models/ops/workspaces.h"
 
 namespace zero {
 
@@ -127,14 +128,13 @@ template <class T>
 void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& problem, Pass<T> pass) {
   const std::int64_t bytes =
       static_cast<std::int64_t>(kernels::attention_kernels<T>()->workspace_bytes(problem.length, problem.head_dim));
-  const at::Tensor workspace = at::empty({at::get_num_threads(), bytes + 64}, qkv.options().dtype(at::kByte));
+  const Workspaces workspaces(at::get_num_threads(), bytes, qkv);
   if (qkv.is_meta()) return;
   const std::int64_t work = problem.length * problem.length * problem.head_dim * problem.heads / problem.kv_heads;
   const std::int64_t grain = std::max<std::int64_t>(
       1, (std::int64_t{1} << 19) / std::max<std::int64_t>(1, work));  // keep small work on one thread
   at::parallel_for(0, qkv.size(0) * problem.kv_heads, grain, [&](std::int64_t begin, std::int64_t end) {
-    char* mine = static_cast<char*>(workspace.data_ptr()) + at::get_thread_num() * (bytes + 64);
-    mine += (64 - reinterpret_cast<std::uintptr_t>(mine) % 64) % 64;
+    void* const mine = workspaces[at::get_thread_num()];
     for (std::int64_t i = begin; i < end; ++i) pass(problem, i / problem.kv_heads, i % problem.kv_heads, mine);
   });
 }

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "models/ops/kernels/tile_matrix.h"
-#include "models/ops/row_dispatch.h"
+#include "models/ops/workspaces.h"
 
 namespace zero {
 
@@ -114,16 +114,10 @@ bool tiled_product_into(const at::Tensor& out, const at::Tensor& a, const at::Te
                           nullptr,   out.stride(0), out.scalar_type() == at::kFloat,
                           add};
   const Strips strips(whole);
-  constexpr std::int64_t alignment = 64;
-  const std::int64_t bytes = workspace_bytes(whole, strips);
-  const at::Tensor workspace = at::empty({strips.count, bytes + alignment}, out.options().dtype(at::kByte));
+  const Workspaces workspaces(strips.count, workspace_bytes(whole, strips), out);
   if (out.is_meta()) return true;
   at::parallel_for(0, strips.count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      char* mine = static_cast<char*>(workspace.data_ptr()) + i * (bytes + alignment);
-      mine += (alignment - reinterpret_cast<std::uintptr_t>(mine) % alignment) % alignment;
-      multiply_strip(whole, strips, i, out, a, b, mine);
-    }
+    for (std::int64_t i = begin; i < end; ++i) multiply_strip(whole, strips, i, out, a, b, workspaces[i]);
   });
   return true;
 }

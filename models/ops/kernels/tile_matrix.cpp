@@ -34,30 +34,32 @@ Count balanced(Count all, Count most, Count multiple) {
 
 /// The sizes of the blocks in which a product is computed.
 struct Blocking {
-  Count terms;    // of a chunk; depends only on the number of terms and the form
+  Count terms;       // of a chunk; depends only on the number of terms and the form
+  Count lane_bytes;  // of a packed lane of a chunk
+  bool one_chunk;
   Count rows;     // of a that are packed at a time
   Count group;    // columns whose sums wait while the chunks pass
   Count columns;  // of b that are packed at a time, within a group
 
-  explicit Blocking(const TileProduct& p) : terms(balanced(p.terms, most_terms / pieces_of(p.form), step_terms)) {
-    const Count lane_bytes = terms * 2 * pieces_of(p.form);
+  explicit Blocking(const TileProduct& p)
+      : terms(balanced(p.terms, most_terms / pieces_of(p.form), step_terms)),
+        lane_bytes(terms * 2 * pieces_of(p.form)),
+        one_chunk(terms >= p.terms) {
     rows = balanced(p.rows, std::max(fewest_first_rows, first_bytes / lane_bytes), side);
     const Count all = rounded_up(p.columns, side);
-    group = terms < p.terms ? std::min(all, balanced(p.columns, waiting_bytes / (4 * rows), side)) : all;
+    group = one_chunk ? all : std::min(all, balanced(p.columns, waiting_bytes / (4 * rows), side));
     columns = balanced(std::min(group, p.columns), second_bytes / lane_bytes, side);
   }
 };
 
-/// The parts of the workspace.
+/// The workspace: packed a, then packed b and the sums, which begin here.
 struct Parts {
-  Count first, second, sums, bytes;  // where they begin
+  Count second, sums, bytes;
 
-  Parts(const TileProduct& p, const Blocking& block) : first(0) {
-    const Count lane_bytes = block.terms * 2 * pieces_of(p.form);
-    second = block.rows * lane_bytes;
-    sums = second + block.columns * lane_bytes;
-    bytes = sums + 4 * (block.terms < p.terms ? block.rows * block.group : 2 * block_size);
-  }
+  explicit Parts(const Blocking& block)
+      : second(block.rows * block.lane_bytes),
+        sums(second + block.columns * block.lane_bytes),
+        bytes(sums + 4 * (block.one_chunk ? 2 * block_size : block.rows * block.group)) {}
 };
 
 /// A block of sums on its way to the result.
@@ -178,12 +180,10 @@ template <class T, int pieces>
 class TileRun {
  public:
   TileRun(const TileProduct& product, void* workspace)
-      : p_(product), block_(product), one_chunk_(block_.terms >= product.terms) {
-    const Parts parts(product, block_);
-    char* const at = static_cast<char*>(workspace);
-    first_ = at + parts.first;
-    second_ = at + parts.second;
-    sums_ = reinterpret_cast<float*>(at + parts.sums);
+      : p_(product), block_(product), first_(static_cast<char*>(workspace)) {
+    const Parts parts(block_);
+    second_ = first_ + parts.second;
+    sums_ = reinterpret_cast<float*>(first_ + parts.sums);
   }
 
   void multiply() {
@@ -203,7 +203,7 @@ class TileRun {
       pack<T, false, pieces>(lanes(p_.b.at, p_.b.column_stride, p_.b.row_stride, some, terms), second_);
       multiply_block(rows, some, columns.begin, terms);
     }
-    if (!one_chunk_) finished_.write();  // the next chunk or group overwrites the sums
+    if (!block_.one_chunk) finished_.write();  // the next chunk or group overwrites the sums
   }
 
   static Lanes<T> lanes(const void* at, Count stride, Count term_stride, const Range& some, const Range& terms) {
@@ -216,7 +216,7 @@ class TileRun {
     for (Count row = rows.begin; row < rows.end; row += side)
       for (Count column = columns.begin; column < columns.end; column += side) {
         const Count i = (row - rows.begin) / side, j = (column - columns.begin) / side;
-        float* const sums = one_chunk_ ? other_block() : waiting_block(i, (column - group) / side);
+        float* const sums = block_.one_chunk ? other_block() : waiting_block(i, (column - group) / side);
         multiply_panels<pieces>({first_ + i * panel_bytes, second_ + j * panel_bytes, steps}, sums, terms.begin > 0,
                                 finished_);
         if (terms.end == p_.terms) finished_ = FinishedBlock(p_, row, column, sums);
@@ -229,7 +229,6 @@ class TileRun {
 
   const TileProduct& p_;
   const Blocking block_;
-  const bool one_chunk_;
   char *first_, *second_;  // packed a and b
   float* sums_;
   FinishedBlock finished_;
@@ -243,7 +242,7 @@ bool has_tile_products() {
 }
 
 std::size_t tile_workspace_bytes(const TileProduct& product) {
-  return static_cast<std::size_t>(Parts(product, Blocking(product)).bytes);
+  return static_cast<std::size_t>(Parts(Blocking(product)).bytes);
 }
 
 void tile_multiply(const TileProduct& product, void* workspace) {

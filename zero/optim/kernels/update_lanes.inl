@@ -12,10 +12,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "base/numbers/half.h"
-#include "base/numbers/number_types.h"
 #include "base/simd/lanes.inl"
-#include "zero/optim/kernels/update_span.h"
+#include "zero/optim/kernels/span_types.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
@@ -111,15 +109,6 @@ void update(const UpdateSpan& span, const StepFactors& factors, std::int64_t beg
 }
 
 template <template <class> class Rule, class G>
-UpdateLoop loop_fp32(std::optional<Number> weights) {
-  if (!weights) return update<Rule, float, G, void>;
-  if (*weights == Number::fp32) return update<Rule, float, G, float>;
-  if (*weights == Number::bf16) return update<Rule, float, G, Bf16>;
-  if (*weights == Number::fp16) return update<Rule, float, G, Fp16>;
-  return nullptr;
-}
-
-template <template <class> class Rule, class G>
 UpdateLoop loop_fp64(std::optional<Number> weights) {
   if (!weights) return update<Rule, double, G, void>;
   if (*weights == Number::fp32) return update<Rule, double, G, float>;
@@ -131,11 +120,12 @@ UpdateLoop loop_fp64(std::optional<Number> weights) {
 template <template <class> class Rule>
 UpdateLoop loop_of(const UpdateSpan& span) {
   const Number state = number_of(span.master.scalar_type()), gradient = number_of(span.gradient.scalar_type());
+  if (state == Number::fp32)
+    return with_types_of(span, []<class G, class W>(std::type_identity<G>, std::type_identity<W>) -> UpdateLoop {
+      return update<Rule, float, G, W>;
+    });
   std::optional<Number> weights;
   if (span.weights.defined()) weights = number_of(span.weights.scalar_type());
-  if (state == Number::fp32 && gradient == Number::fp32) return loop_fp32<Rule, float>(weights);
-  if (state == Number::fp32 && gradient == Number::bf16) return loop_fp32<Rule, Bf16>(weights);
-  if (state == Number::fp32 && gradient == Number::fp16) return loop_fp32<Rule, Fp16>(weights);
   if (state == Number::fp64 && gradient == Number::fp32) return loop_fp64<Rule, float>(weights);
   if (state == Number::fp64 && gradient == Number::fp64) return loop_fp64<Rule, double>(weights);
   return nullptr;

@@ -3,12 +3,11 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
+#include "zero/optim/kernels/span_types.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "zero/optim/rules/adafactor_loops.cpp"
@@ -33,15 +32,22 @@ HWY_INLINE hn::Vec<Floats> gradient_at(const G* at, std::int64_t part, float sca
   return hn::Mul(simd::HWY_NAMESPACE::load(Floats(), at + part * lanes), hn::Set(Floats(), scale));
 }
 
-template <class T>
-T* from(const at::Tensor& flat, std::int64_t offset) {
-  return static_cast<T*>(flat.data_ptr()) + offset;
-}
-
 /// Calls f(begin, end) for ranges of rows or columns, one for each thread.
 template <class F>
 void divided(std::int64_t count, std::int64_t elements_of_one, const F& f) {
   at::parallel_for(0, count, std::max<std::int64_t>(1, update_grain / std::max<std::int64_t>(1, elements_of_one)), f);
+}
+
+/// Adds f(row) of all rows in order. Threads share the rows.
+template <class F>
+double sum_over_rows(std::int64_t rows, std::int64_t elements_of_one, const F& f) {
+  std::vector<double> by_row(static_cast<std::size_t>(rows));
+  divided(rows, elements_of_one, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t r = begin; r < end; ++r) by_row[static_cast<std::size_t>(r)] = f(r);
+  });
+  double sum = 0;
+  for (const double one : by_row) sum += one;
+  return sum;
 }
 
 template <class G>
@@ -74,7 +80,7 @@ void columns_of_squares(const G* at, std::int64_t rows, std::int64_t stride, std
 
 template <class G>
 void add_squares(const UpdateSpan& span, double gradient_scale, const MatrixRows& m, double* by_row, double* by_col) {
-  const G* const g = from<G>(span.gradient, m.offset);
+  const G* const g = elements_of<G>(span.gradient, m.offset);
   const auto scale = static_cast<float>(gradient_scale);
   divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r) by_row[r] += row_of_squares(g + r * m.cols, m.cols, scale);
@@ -123,17 +129,11 @@ double row_of_steps(const G* row, std::int64_t n, const float* col_roots, const 
 
 template <class G>
 double sum_of_steps(const UpdateSpan& span, double gradient_scale, const MatrixRows& m, const InverseRoots& roots) {
-  const G* const g = from<G>(span.gradient, m.offset);
+  const G* const g = elements_of<G>(span.gradient, m.offset);
   const auto scale = static_cast<float>(gradient_scale);
-  std::vector<double> by_row(static_cast<std::size_t>(m.rows));
-  divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
-    for (std::int64_t r = begin; r < end; ++r)
-      by_row[static_cast<std::size_t>(r)] =
-          row_of_steps(g + r * m.cols, m.cols, roots.of_cols, RowSteps<G>(roots, r, scale));
+  return sum_over_rows(m.rows, m.cols, [&](std::int64_t r) HWY_ATTR {
+    return row_of_steps(g + r * m.cols, m.cols, roots.of_cols, RowSteps<G>(roots, r, scale));
   });
-  double sum = 0;
-  for (const double one : by_row) sum += one;
-  return sum;
 }
 
 /// Master and weights of a row.
@@ -173,9 +173,9 @@ void take_row(const G* row, std::int64_t n, const float* col_roots, const RowSte
 template <class G, class W>
 void take_steps(const UpdateSpan& span, double gradient_scale, const MatrixRows& m, const InverseRoots& roots,
                 double keep, double rate) {
-  const G* const g = from<G>(span.gradient, m.offset);
-  const UpdatedRow<W> out{from<float>(span.master, m.offset),
-                          span.weights.defined() ? from<W>(span.weights, m.offset) : nullptr};
+  const G* const g = elements_of<G>(span.gradient, m.offset);
+  const UpdatedRow<W> out{elements_of<float>(span.master, m.offset),
+                          span.weights.defined() ? elements_of<W>(span.weights, m.offset) : nullptr};
   divided(m.rows, m.cols, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t r = begin; r < end; ++r)
       take_row(g + r * m.cols, m.cols, roots.of_cols, RowSteps<G>(roots, r, static_cast<float>(gradient_scale)),
@@ -186,35 +186,18 @@ void take_steps(const UpdateSpan& span, double gradient_scale, const MatrixRows&
 double sum_of_squares(const UpdateSpan& span) {
   constexpr std::int64_t row = 4096;
   const std::int64_t n = span.master.numel(), rows = (n + row - 1) / row;
-  std::vector<double> by_row(static_cast<std::size_t>(rows));
-  divided(rows, row, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
-    for (std::int64_t r = begin; r < end; ++r)
-      by_row[static_cast<std::size_t>(r)] =
-          row_of_squares(from<float>(span.master, r * row), std::min(row, n - r * row), 1);
+  return sum_over_rows(rows, row, [&](std::int64_t r) HWY_ATTR {
+    return row_of_squares(elements_of<float>(span.master, r * row), std::min(row, n - r * row), 1);
   });
-  double sum = 0;
-  for (const double one : by_row) sum += one;
-  return sum;
 }
 
 template <class G, class W>
 constexpr AdafactorLoops loops{sum_of_squares, add_squares<G>, sum_of_steps<G>, take_steps<G, W>};
 
-template <class G>
-const AdafactorLoops* loops_for(Number weights) {
-  if (weights == Number::fp32) return &loops<G, float>;
-  if (weights == Number::bf16) return &loops<G, Bf16>;
-  if (weights == Number::fp16) return &loops<G, Fp16>;
-  return nullptr;
-}
-
 const AdafactorLoops* loops_of(const UpdateSpan& span) {
-  const Number weights = span.weights.defined() ? number_of(span.weights.scalar_type()) : Number::fp32;
-  const Number gradient = number_of(span.gradient.scalar_type());
-  if (gradient == Number::fp32) return loops_for<float>(weights);
-  if (gradient == Number::bf16) return loops_for<Bf16>(weights);
-  if (gradient == Number::fp16) return loops_for<Fp16>(weights);
-  return nullptr;
+  return with_types_of(span, []<class G, class W>(std::type_identity<G>, std::type_identity<W>) {
+    return &loops<G, std::conditional_t<std::is_void_v<W>, float, W>>;
+  });
 }
 
 }  // namespace

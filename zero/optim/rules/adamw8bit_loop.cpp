@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
-#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
+#include "zero/optim/kernels/span_types.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "zero/optim/rules/adamw8bit_loop.cpp"
@@ -148,24 +147,11 @@ void update_blocks(const UpdateSpan& span, const StepFactors& factors, std::int6
   if (i < end) update_rest(update, from(i), end - i);
 }
 
-template <class G>
-UpdateLoop loop_for(std::optional<Number> weights) {
-  if (!weights) return update_blocks<G, void>;
-  if (*weights == Number::fp32) return update_blocks<G, float>;
-  if (*weights == Number::bf16) return update_blocks<G, Bf16>;
-  if (*weights == Number::fp16) return update_blocks<G, Fp16>;
-  return nullptr;
-}
-
 UpdateLoop loop_of_codes(const UpdateSpan& span) {
   if (span.master.scalar_type() != at::kFloat) return nullptr;
-  std::optional<Number> weights;
-  if (span.weights.defined()) weights = number_of(span.weights.scalar_type());
-  const Number gradient = number_of(span.gradient.scalar_type());
-  if (gradient == Number::fp32) return loop_for<float>(weights);
-  if (gradient == Number::bf16) return loop_for<Bf16>(weights);
-  if (gradient == Number::fp16) return loop_for<Fp16>(weights);
-  return nullptr;
+  return with_types_of(span, []<class G, class W>(std::type_identity<G>, std::type_identity<W>) -> UpdateLoop {
+    return update_blocks<G, W>;
+  });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
+#include "zero/optim/kernels/span_types.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "zero/optim/rules/prodigy_loops.cpp"
@@ -17,11 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
 namespace {
-
-template <class T>
-T* elements(const at::Tensor& flat) {
-  return static_cast<T*>(flat.data_ptr());
-}
 
 /// Calls f(grain, begin, end) for grains of elements, which several threads share.
 template <class F>
@@ -82,9 +77,9 @@ class TakeIn {
 template <class G>
 ProdigySums take_in(const UpdateSpan& span, const ProdigyFactors& factors) {
   const std::int64_t n = span.master.numel();
-  const MomentPointers<G> first{elements<G>(span.gradient),      elements<float>(span.states[3]),
-                                elements<float>(span.master),    elements<float>(span.states[0]),
-                                elements<float>(span.states[1]), elements<float>(span.states[2])};
+  const MomentPointers<G> first{elements_of<G>(span.gradient),      elements_of<float>(span.states[3]),
+                                elements_of<float>(span.master),    elements_of<float>(span.states[0]),
+                                elements_of<float>(span.states[1]), elements_of<float>(span.states[2])};
   std::vector<ProdigySums> found(static_cast<std::size_t>((n + update_grain - 1) / update_grain));
   by_grains(n, [&](std::int64_t grain, std::int64_t begin, std::int64_t end) HWY_ATTR {
     TakeIn<G> take(factors);
@@ -132,9 +127,9 @@ void take_rest(const StepPointers<W>& at, std::int64_t n, const ProdigyStep& ste
 
 template <class W>
 void take_step(const UpdateSpan& span, const ProdigyStep& step) {
-  const StepPointers<W> first{elements<float>(span.master), elements<float>(span.states[0]),
-                              elements<float>(span.states[1]),
-                              span.weights.defined() ? elements<W>(span.weights) : nullptr};
+  const StepPointers<W> first{elements_of<float>(span.master), elements_of<float>(span.states[0]),
+                              elements_of<float>(span.states[1]),
+                              span.weights.defined() ? elements_of<W>(span.weights) : nullptr};
   by_grains(span.master.numel(), [&](std::int64_t, std::int64_t begin, std::int64_t end) HWY_ATTR {
     std::int64_t i = begin;
     for (; i + width <= end; i += width) take_sixteen(first.at(i), step);
@@ -145,21 +140,10 @@ void take_step(const UpdateSpan& span, const ProdigyStep& step) {
 template <class G, class W>
 constexpr ProdigyLoops loops{take_in<G>, take_step<W>};
 
-template <class G>
-const ProdigyLoops* loops_for(Number weights) {
-  if (weights == Number::fp32) return &loops<G, float>;
-  if (weights == Number::bf16) return &loops<G, Bf16>;
-  if (weights == Number::fp16) return &loops<G, Fp16>;
-  return nullptr;
-}
-
 const ProdigyLoops* loops_of(const UpdateSpan& span) {
-  const Number weights = span.weights.defined() ? number_of(span.weights.scalar_type()) : Number::fp32;
-  const Number gradient = number_of(span.gradient.scalar_type());
-  if (gradient == Number::fp32) return loops_for<float>(weights);
-  if (gradient == Number::bf16) return loops_for<Bf16>(weights);
-  if (gradient == Number::fp16) return loops_for<Fp16>(weights);
-  return nullptr;
+  return with_types_of(span, []<class G, class W>(std::type_identity<G>, std::type_identity<W>) {
+    return &loops<G, std::conditional_t<std::is_void_v<W>, float, W>>;
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 // GradientPlace: the buffer in which a weight's gradient accumulates, attached to the weight's leaf. A matrix product
 // writes to the buffer directly instead of making a tensor for autograd.
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
 
 #include <utility>
@@ -44,5 +45,18 @@ class GradientPlace final : public c10::BackendMeta {
   at::Tensor sum_;  // defined while the place is open
   bool adds_ = false, written_ = false;
 };
+
+/// The leaf's gradient as a function returns it to autograd. Calls product(sum, adds) as GradientPlace::write() does:
+/// with the leaf's open place, and then returns an undefined tensor, or else with a new tensor.
+template <class Product>
+at::Tensor gradient_of(const at::Tensor& leaf, const Product& product) {
+  if (GradientPlace* place = GradientPlace::open_on(leaf)) {
+    place->write(product);
+    return {};
+  }
+  at::Tensor gradient = at::empty(leaf.sizes(), leaf.options());
+  product(gradient, false);
+  return gradient;
+}
 
 }  // namespace zero

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/gradient_place.h"
 #include "models/loss/loss.h"
 #include "models/loss/sequence_loss.h"
 #include "models/loss_terms.h"
@@ -65,10 +66,19 @@ struct ChunkSums {
   }
 };
 
-/// gradient *= factor. The factor is nearly always 1, which a CPU checks first.
-void multiply(at::Tensor& gradient, const at::Tensor& factor) {
-  if (!gradient.defined() || (factor.is_cpu() && factor.item<double>() == 1)) return;
-  gradient.mul_(factor);
+/// A factor of gradients, which is nearly always 1. A CPU checks that first.
+struct Factor {
+  at::Tensor value;
+  bool is_one() const { return value.is_cpu() && value.item<double>() == 1; }
+  void scale(at::Tensor& gradient) const {
+    if (gradient.defined() && !is_one()) gradient.mul_(value);
+  }
+  at::Tensor times(const at::Tensor& x) const { return is_one() ? x : x * value.to(x.scalar_type()); }
+};
+
+/// The output matrix's gradient from a sum of a wider type, as gradient_of() returns it.
+at::Tensor summed_gradient(const at::Tensor& output, const at::Tensor& wide) {
+  return gradient_of(output, [&](at::Tensor& sum, bool adds) { adds ? sum.add_(wide) : sum.copy_(wide); });
 }
 
 /// The rows after the norm. `rstd` is empty if there is no norm.
@@ -250,8 +260,9 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &dlogits = saved[6],
-                     factor = grads[0] / saved[4];
-    at::Tensor dz = saved[7], doutput = saved[8];
+                     &wide_doutput = saved[8];
+    const Factor factor{grads[0] / saved[4]};
+    at::Tensor dz = saved[7], doutput;
     const bool want_x = context->needs_input_grad(x_), want_norm = norm.defined() && context->needs_input_grad(norm_);
     const bool want_output = context->needs_input_grad(output_);
     if (context->saved_data["tokens"].toInt() == 0) {
@@ -264,17 +275,18 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const TrainedRows trained{SavedSplit::from(context->saved_data["split"]), saved[5]};
     const at::Tensor rows = trained.to_norm(x);
     if (dlogits.defined()) {
-      if (want_output)
+      if (want_output) {
+        const at::Tensor z =
+            factor.times(trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
         doutput =
-            matrix_product(dlogits.t(), trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
+            gradient_of(output, [&](at::Tensor& sum, bool adds) { matrix_product_into(sum, dlogits.t(), z, adds); });
+      }
       if (want_x || want_norm) dz = matrix_product(dlogits, output);
-    }
-    if (want_output) {
-      multiply(doutput, factor);
-      doutput = doutput.to(output.scalar_type());
+    } else if (want_output) {
+      doutput = summed_gradient(output, factor.times(wide_doutput));
     }
     if (!want_x && !want_norm) return {{}, doutput, {}, {}, {}};
-    multiply(dz, factor);
+    factor.scale(dz);
     RmsNormGradients gradients{trained.back_to_norm(dz), {}};
     if (norm.defined()) gradients = rms_norm_backward(gradients.x, rows, norm, rstd, want_norm);
     return {trained.back_to_x(gradients.x, x), doutput, {}, gradients.weight, {}};

@@ -100,13 +100,9 @@ struct SavedTerms : torch::CustomClassHolder {
   }
 };
 
-/// Returns dy^T z. If the weight's leaf has an open GradientPlace, adds the gradient there and returns an undefined
-/// tensor.
+/// dy^T z, as gradient_of() returns it.
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& z) {
-  GradientPlace* place = GradientPlace::open_on(weight);
-  if (!place) return matrix_product(dy.t(), z);
-  place->write([&](at::Tensor& sum, bool adds) { matrix_product_into(sum, dy.t(), z, adds); });
-  return {};
+  return gradient_of(weight, [&](at::Tensor& sum, bool adds) { matrix_product_into(sum, dy.t(), z, adds); });
 }
 
 /// The rows of the result for the left factor z.

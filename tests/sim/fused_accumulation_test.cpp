@@ -1,5 +1,5 @@
-// Matrix products that accumulate gradients where groups hold them. A step gives the same result as autograd's way,
-// however else the weights are used and whatever becomes of a pass.
+// Matrix products that write gradients where groups sum them, or add to those of earlier micro-batches. A step gives
+// the same result as autograd's way, however else the weights are used and whatever becomes of a pass.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -45,12 +45,29 @@ RunOptions options_of(const Case& c, int stage, int micro_batches) {
 
 class FusedAccumulation : public ::testing::TestWithParam<Case> {};
 
+TEST_P(FusedAccumulation, WritesTheBitsOfAutograd) {
+  for (const int stage : {0, 1, 2, 3})
+    for (const int micro_batches : {1, 3}) {
+      if (GetParam().under_way > micro_batches) continue;
+      for (const auto type : {at::kDouble, at::kBFloat16}) {
+        RunOptions run = options_of(GetParam(), stage, micro_batches);
+        run.compute = type;
+        if (type == at::kBFloat16) run.master = at::kFloat;
+        run.write_gradients = false;
+        const RunResult by_autograd = run_training(run);
+        run.write_gradients = true;
+        EXPECT_EQ(largest_difference(run_training(run), by_autograd), 0) << stage << ", " << micro_batches << type;
+      }
+    }
+}
+
 // One micro-batch is the same product; sums of several are made in another order.
 TEST_P(FusedAccumulation, TrainsAsAutogradDoes) {
   for (const int stage : {0, 1})
     for (const int micro_batches : {1, 3}) {
       if (GetParam().under_way > micro_batches) continue;
       RunOptions run = options_of(GetParam(), stage, micro_batches);
+      run.write_gradients = false;
       const RunResult by_autograd = run_training(run);
       run.fuse_accumulation = true;
       const double difference = largest_difference(run_training(run), by_autograd);
@@ -72,12 +89,11 @@ INSTANTIATE_TEST_SUITE_P(
 /// Which of the blocks' matrices autograd brought a gradient for in a run: some, none or all.
 std::string matrices_by_autograd(const RunOptions& given) {
   RunOptions run = given;
-  run.ranks = 1;
   run.steps = 1;
   int matrices = 0;
   std::vector<int> brought;
-  run_training(run, [&](Engine& engine, int, int step) {
-    if (step > 0) return;
+  run_training(run, [&](Engine& engine, int rank, int step) {
+    if (rank > 0 || step > 0) return;
     for (std::size_t u = 1; u + 1 < engine.units().units.size(); ++u)
       for (const Parameter& parameter : engine.units().units[u]->parameters()) {
         if (parameter.tensor.dim() != 2) continue;
@@ -93,6 +109,7 @@ std::string matrices_by_autograd(const RunOptions& given) {
 
 TEST(FusedAccumulationPath, IsTakenWhereGradientsAreHeldWholeAndNotInOrder) {
   RunOptions run = options_of({}, 0, 3);
+  run.write_gradients = false;
   EXPECT_EQ(matrices_by_autograd(run), "all");
   run.fuse_accumulation = true;
   EXPECT_EQ(matrices_by_autograd(run), "none");
@@ -109,6 +126,28 @@ TEST(FusedAccumulationPath, IsTakenWhereGradientsAreHeldWholeAndNotInOrder) {
   run.gradient.reset();
   run.rows_in_order = 8;
   EXPECT_EQ(matrices_by_autograd(run), "all");
+}
+
+TEST(FusedAccumulationPath, WritesWhereTheTypeIsTheWeightsAndNothingElseIsSummed) {
+  for (const int stage : {0, 1, 2, 3}) {
+    const bool sharded = stage >= 2;
+    RunOptions run = options_of({}, stage, 1);
+    run.compute = run.gradient.emplace(at::kFloat);
+    run.master = at::kFloat;
+    EXPECT_EQ(matrices_by_autograd(run), "none") << stage;
+    run.micro_batches = 3;
+    EXPECT_EQ(matrices_by_autograd(run), sharded ? "none" : "all") << stage;
+    run.rows_in_order = 2;
+    EXPECT_EQ(matrices_by_autograd(run), "none") << stage;
+    run.rows_in_order = 0;
+    run.micro_batches = 1;
+    run.compute = at::kBFloat16;
+    EXPECT_EQ(matrices_by_autograd(run), sharded ? "none" : "all") << stage;
+    run.gradient = at::kBFloat16;
+    EXPECT_EQ(matrices_by_autograd(run), "none") << stage;
+    run.overlap = true;
+    EXPECT_EQ(matrices_by_autograd(run), sharded ? "all" : "none") << stage;
+  }
 }
 
 /// Embeds nothing: x is its weight.
@@ -147,6 +186,7 @@ struct Bench {
     options.plan = ShardPlan::for_stage(0);
     const at::ScalarType master = compute == at::kDouble ? at::kDouble : at::kFloat;
     options.precision = {compute, master, master, master};
+    options.write_gradients = fuse;
     options.fuse_accumulation = fuse;
     engine.emplace(Chain{&start, &uses}, mesh, options);
     RandomWeights weights({{{"start", {5, 8}}, Init::normal, 0.3},

@@ -109,6 +109,7 @@ EngineOptions engine_options(const RunOptions& run) {
   options.keep_inputs = run.keep_inputs;
   options.mlp_tokens = run.mlp_tokens;
   options.inputs_on_host = run.inputs_on_host;
+  options.write_gradients = run.write_gradients;
   options.fuse_accumulation = run.fuse_accumulation;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;

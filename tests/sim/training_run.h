@@ -53,7 +53,7 @@ struct RunOptions {
   bool keep_inputs = false;
   std::int64_t mlp_tokens = 0;
   bool inputs_on_host = false;
-  bool fuse_accumulation = false;
+  bool write_gradients = true, fuse_accumulation = false;
   std::optional<at::ScalarType> gradient = {};  // at rest; none: the master's type if micro-batches accumulate or sums
                                                 // are in order
   std::function<void(int rank, const StepResult&)> after_update;

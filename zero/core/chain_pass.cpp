@@ -134,6 +134,9 @@ void ChainPass::close_all() {
 
 void ChainPass::before_backward(int unit) {
   if (run_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
+  for (ParameterGroup* group : groups_.needed_by[unit])
+    if (group->spec().trainable && group->spec().unit == unit && !expected_early(*group))
+      group->expect_gradients(micro_);
   prefetch(unit - 1, Phase::backward);
   for (int ahead = 0; kept_ && ahead <= 2; ++ahead) kept_->fetch(unit - ahead);
   pause_between_units();
@@ -155,6 +158,10 @@ void ChainPass::after_backward(int unit) {
     group->reduce_gradients(micro_);
   }
   close(unit);
+}
+
+bool ChainPass::expected_early(const ParameterGroup& group) {
+  return group.holds_full_gradient() || group.spec().spans_model();
 }
 
 std::vector<ParameterGroup*> ChainPass::trained() const {
@@ -183,7 +190,8 @@ void ChainPass::backward(double scale, const at::Tensor& of_result) {
 void ChainPass::run_backward(double scale, const at::Tensor& of_result) {
   const CategoryScope scope(MemoryCategory::activations);
   close_others();
-  for (ParameterGroup* group : trained()) group->expect_gradients(micro_);
+  for (ParameterGroup* group : trained())
+    if (expected_early(*group)) group->expect_gradients(micro_);
   if (is_last_) {
     // If the loss is not finite, the scale becomes NaN. Then no gradient is finite on any rank over which it is summed.
     const at::Tensor gradient = result_.detach().mul(0).add_(scale);

@@ -81,6 +81,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
     if (run_.between_units) run_.between_units();
   }
   const std::vector<ParameterGroup*>& spanning() const { return groups_.spanning[std::size_t(run_.index)]; }
+  static bool expected_early(const ParameterGroup& group);
   /// The run's trained groups.
   std::vector<ParameterGroup*> trained() const;
   void open(int unit, Phase phase);

@@ -16,9 +16,12 @@ StatesOptions dealt_out(const EngineOptions& asked, const Chain& chain, const Me
   StatesOptions options = asked;
   const int stages = mesh.size(MeshAxis::pipeline);
   if (stages > 1) options.runs = deal_units(costs_of(chain), has_tied_ends(chain), stages, chunks);
-  // A narrow sum would be rounded after every tile.
-  const at::ScalarType gradient = options.precision.gradient;
-  if (asked.mlp_tokens > 0 && gradient != at::toOpMathType(gradient)) options.fuse_accumulation = false;
+  if (asked.mlp_tokens > 0) {
+    // A narrow sum would be rounded after every tile.
+    const at::ScalarType gradient = options.precision.gradient;
+    options.fuse_accumulation &= gradient == at::toOpMathType(gradient);
+    options.write_gradients = false;
+  }
   return options;
 }
 

@@ -128,12 +128,17 @@ HostUpdate::Shape ParameterGroup::host_update_shape() const {
   return shape;
 }
 
-// A gradient that is packed into a passing buffer is not written before its collection, since the buffer would be held
-// throughout the unit's backward.
-bool ParameterGroup::fuses_accumulation() const {
+// With overlap, products write to no passing buffer: the unit's backward would have to wait for an earlier sum that
+// still reads it.
+std::optional<at::ScalarType> ParameterGroup::written_gradient() const {
   const at::ScalarType compute = precision().compute, gradient = precision().gradient;
-  return options().fuse_accumulation && !options().sums_in_order && spec().trainable &&
-         layout_.gradient == Placement::resident && (gradient == compute || gradient == at::toOpMathType(compute));
+  if (!spec().trainable) return std::nullopt;
+  if (!holds_full_gradient())
+    return options().write_gradients && !options().overlap ? std::optional(compute) : std::nullopt;
+  const bool fuses = options().fuse_accumulation && !options().sums_in_order,
+             one_micro_batch = options().sums_in_order || options().micro_batches == 1;
+  if (gradient == compute && (fuses || (options().write_gradients && one_micro_batch))) return gradient;
+  return fuses && gradient == at::toOpMathType(compute) ? std::optional(gradient) : std::nullopt;
 }
 
 void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
@@ -148,7 +153,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
       parameter.tensor = leaf_of_group;
     Leaf leaf{member, parameter.tensor, {}, {}, {offset, parameter.numel()}, {}};
     // A user's module waits for the leaf's own gradient.
-    if (fuses_accumulation() && !parameter.given) leaf.place = GradientPlace::put_on(leaf.tensor);
+    if (written_gradient() && !parameter.given) leaf.place = GradientPlace::put_on(leaf.tensor);
     for (ParameterUnit* unit : units)
       for (BorrowedParameter& borrowed : unit->borrowed())
         if (borrowed.owner_unit == member.unit && borrowed.owner_parameter == member.parameter)
@@ -159,7 +164,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
 }
 
 void ParameterGroup::expect_gradients(MicroBatch micro) {
-  if (!fuses_accumulation()) return;
+  if (!written_gradient() || !gradient_->has_room()) return;
   const at::Tensor whole = gradient_->destination(used_);
   for (Leaf& leaf : leaves_)
     if (leaf.place)

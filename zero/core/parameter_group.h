@@ -96,11 +96,14 @@ class ParameterGroup {
   /// Returns the states that visit_states() visits.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
-  /// Returns true if matrix products may write to the gradient. The gradient must be resident, in the products' type or
-  /// in fp32, and the context must allow it.
-  bool fuses_accumulation() const;
-  /// Call it before a micro-batch's backward pass. If accumulation is fused, matrix products then write to the gradient
-  /// until their unit's gradients are collected.
+  /// Returns the type of the vector to which matrix products write gradients (StatesOptions::write_gradients and
+  /// fuse_accumulation). None: autograd brings them.
+  std::optional<at::ScalarType> written_gradient() const;
+  /// True at the stages at which each rank holds the group's full gradient.
+  bool holds_full_gradient() const { return layout_.gradient == Placement::resident; }
+  /// Lets matrix products write to the gradient, if they do, until their unit's gradients are collected. Call it before
+  /// a micro-batch's backward pass. If a sharded gradient is that of one unit, call it before that unit's backward,
+  /// since it holds a buffer from then on.
   void expect_gradients(MicroBatch micro);
   /// Packs the gradients of the members in that unit, including those of borrowers, and drops them from the leaves.
   /// Gradients that matrix products have written are already packed. A leaf without a gradient counts as zeros.

@@ -46,9 +46,13 @@ struct StatesOptions {
   /// must have the type of sums.
   bool sums_in_order = false;
   std::int64_t micro_batches = 1;  // of each rank in a step; used if sums are in order
-  /// If groups hold full gradients (stages 0 and 1), matrix products add directly to the gradients of an engine's
-  /// weights. Autograd then gets no gradient tensor in the compute type. Gradients at rest in a wider type are rounded
-  /// less often than at other stages, so their bits differ. It cannot be combined with sums_in_order.
+  /// Matrix products write an engine's gradients where they are summed, if that place has the weights' type and holds
+  /// no other micro-batch. Autograd then makes no tensor for them. Results change only for a weight that several
+  /// products use.
+  bool write_gradients = true;
+  /// Where groups hold full gradients (stages 0 and 1), matrix products also add to earlier micro-batches, and to
+  /// gradients of a wider type. Those are rounded less often than at other stages, so their bits differ. It cannot be
+  /// combined with sums_in_order.
   bool fuse_accumulation = false;
   int first_unit = 0;         // number of the first unit in call tags; the other units follow
   bool save_frozen = false;   // checkpoints hold frozen weights too, if these are plain numbers

@@ -34,9 +34,9 @@ Batch batch_of(const ActivationWork& work) {
 EngineOptions options_of(const ActivationWork& work) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);
-  options.precision = {work.compute, at::kFloat, work.fuse_accumulation ? at::kFloat : work.compute, at::kFloat};
+  options.precision = {work.compute, at::kFloat, work.written_gradient.value_or(work.compute), at::kFloat};
   static_cast<KeptOptions&>(options) = work;
-  options.fuse_accumulation = work.fuse_accumulation;
+  options.write_gradients = options.fuse_accumulation = work.written_gradient.has_value();
   options.pipeline = {work.schedule, work.chunks};
   return options;
 }
@@ -79,7 +79,10 @@ std::int64_t shorter_step(Pipeline& pipeline, const ActivationWork& work) {
 ActivationBytes plan_activations(const Model& model, const ActivationWork& asked) {
   // GPU kernels treat fp16 like bf16. Meta tensors take the CPU path, which has no fp16 kernels.
   ActivationWork work = asked;
-  if (work.on_device && work.compute == at::kHalf) work.compute = at::kBFloat16;
+  if (work.on_device && work.compute == at::kHalf) {
+    work.compute = at::kBFloat16;
+    if (work.written_gradient == at::kHalf) work.written_gradient = at::kBFloat16;
+  }
   const Chain chain = chain_of(model);
   RankSetting setting;
   setting.mesh.context = work.context_ranks;

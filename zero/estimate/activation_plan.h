@@ -3,6 +3,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "models/model.h"
 #include "zero/core/engine.h"
@@ -13,12 +14,12 @@ struct ActivationWork : KeptOptions {
   std::int64_t batch = 1;  // sequences in a micro-batch
   std::int64_t seq_len = 1;
   at::ScalarType compute = at::kBFloat16;
-  std::int64_t logits_bytes = 0;   // of one chunk; 0: the CPU's default
-  bool masked_targets = false;     // true if some targets are not trained
-  bool fuse_accumulation = false;  // as in EngineOptions and ParameterGroup::fuses_accumulation
-  bool on_device = false;          // a GPU computes, with LibTorch's fused attention
-  bool packed = false;             // rows hold several documents
-  int context_ranks = 1;           // ranks that share the tokens of rows
+  std::int64_t logits_bytes = 0;                   // of one chunk; 0: the CPU's default
+  bool masked_targets = false;                     // true if some targets are not trained
+  std::optional<at::ScalarType> written_gradient;  // as ParameterGroup::written_gradient()
+  bool on_device = false;                          // a GPU computes, with LibTorch's fused attention
+  bool packed = false;                             // rows hold several documents
+  int context_ranks = 1;                           // ranks that share the tokens of rows
   int tensor_ranks = 1;            // ranks that divide a context part; the model holds one rank's slices
   int stages = 1, stage = 0;       // stages of a pipeline, and the number of the planned one
   std::int64_t micro_batches = 1;  // of a step; used for a pipeline

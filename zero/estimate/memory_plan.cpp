@@ -43,13 +43,13 @@ void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
 
 std::int64_t MemoryPlan::peak() const { return std::max({training_peak(), at_rest() + load, at_rest() + save}); }
 
-const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool fuses_accumulation) {
+const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, std::optional<at::ScalarType> written) {
   ActivationWork own = work.activations;
   own.compute = work.engine.precision.compute;
   own.on_device = work.on_device;
   static_cast<KeptOptions&>(own) = work.engine;
   own.inputs_on_host = own.inputs_on_host && work.on_device;
-  own.fuse_accumulation = fuses_accumulation;
+  own.written_gradient = written;
   own.stage = work.stage;
   const auto [place, is_new] = known_.try_emplace(own);
   if (is_new) place->second = plan_activations(model_, own);
@@ -91,9 +91,11 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
   for (const auto& group : groups) plan.load = std::max(plan.load, group->load_bytes());
   plan.save = rank.engine().export_bytes(/*trainable_only=*/!whole);  // else an adapter
   if (sizes_checkpoints_ || work.copies_checkpoints) add_checkpoint(plan, rank, work);
-  const bool fuses = std::any_of(groups.begin(), groups.end(), [](auto& group) { return group->fuses_accumulation(); });
+  std::optional<at::ScalarType> written;
+  for (const auto& group : groups)
+    if (!written) written = group->written_gradient();
   held.reset();  // the parameters get another run's tensors
-  plan.activations = activations(work, fuses);
+  plan.activations = activations(work, written);
   plan.pinned += plan.activations.on_host;
   return plan;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
@@ -65,7 +66,7 @@ class MemoryPlanner {
 
  private:
   MemoryPlan plan_of_stage(const MemoryWork& work);
-  const ActivationBytes& activations(const MemoryWork& work, bool fuses_accumulation);
+  const ActivationBytes& activations(const MemoryWork& work, std::optional<at::ScalarType> written);
   void add_checkpoint(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) const;
 
   const Model& model_;

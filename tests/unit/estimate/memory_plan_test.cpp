@@ -290,6 +290,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.engine.recompute_every = c.recompute_every;
   work.engine.recompute_attention = c.recompute_attention;
   work.engine.fuse_accumulation = c.fuse_accumulation;
+  work.engine.micro_batches = c.micro_batches;
   work.engine.mlp_tokens = c.mlp_tokens;
   work.mesh = {.shard = 4};
   work.activations.batch = 2;

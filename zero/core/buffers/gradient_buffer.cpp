@@ -29,6 +29,11 @@ at::Tensor GradientBuffer::destination(const std::vector<FlatRange>& used) {
   return packed_;
 }
 
+bool GradientBuffer::has_room() const {
+  return !rest_.is_sharded() || buffer_ >= 0 ||
+         travel_.buffers->has_room(options_.numel * std::int64_t(c10::elementSize(options_.packed)));
+}
+
 void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done) {
   add(micro.first);
   if (micro.last) conclude(done);

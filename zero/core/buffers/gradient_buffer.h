@@ -41,6 +41,8 @@ class GradientBuffer {
   /// Returns the flat vector for the gradients of a micro-batch. In a passing buffer, zeroes the gaps between the
   /// `used` ranges (ascending), since no leaf writes there.
   at::Tensor destination(const std::vector<FlatRange>& used);
+  /// Returns true if destination() needs no buffer, has one, or would get one now.
+  bool has_room() const;
   /// Returns true if gradients are added to the values in the destination.
   bool adds(MicroBatch micro) const { return !rest_.is_sharded() && !ladder_ && !micro.first; }
   /// Call it when all gradients of a micro-batch are in the destination. After the step's last sum, calls `done` with

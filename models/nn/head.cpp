@@ -66,18 +66,15 @@ struct ChunkSums {
   }
 };
 
-/// A factor of gradients, which is nearly always 1. A CPU checks that first.
-struct Factor {
-  at::Tensor value;
-  bool is_one() const { return value.is_cpu() && value.item<double>() == 1; }
-  void scale(at::Tensor& gradient) const {
-    if (gradient.defined() && !is_one()) gradient.mul_(value);
-  }
-  at::Tensor times(const at::Tensor& x) const { return is_one() ? x : x * value.to(x.scalar_type()); }
-};
+/// gradient *= factor. The factor is nearly always 1, which a CPU checks first.
+void multiply(at::Tensor& gradient, const at::Tensor& factor) {
+  if (!gradient.defined() || (factor.is_cpu() && factor.item<double>() == 1)) return;
+  gradient.mul_(factor);
+}
 
-/// The output matrix's gradient from a sum of a wider type, as gradient_of() returns it.
+/// The output matrix's gradient from its sum over chunks, as gradient_of() returns it.
 at::Tensor summed_gradient(const at::Tensor& output, const at::Tensor& wide) {
+  if (wide.scalar_type() == output.scalar_type() && !GradientPlace::open_on(output)) return wide;
   return gradient_of(output, [&](at::Tensor& sum, bool adds) { adds ? sum.add_(wide) : sum.copy_(wide); });
 }
 
@@ -259,10 +256,8 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &dlogits = saved[6],
-                     &wide_doutput = saved[8];
-    const Factor factor{grads[0] / saved[4]};
-    at::Tensor dz = saved[7], doutput;
+    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3];
+    at::Tensor dlogits = saved[6], dz = saved[7], summed = saved[8], doutput;
     const bool want_x = context->needs_input_grad(x_), want_norm = norm.defined() && context->needs_input_grad(norm_);
     const bool want_output = context->needs_input_grad(output_);
     if (context->saved_data["tokens"].toInt() == 0) {
@@ -272,21 +267,20 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
               want_norm ? at::zeros_like(norm) : at::Tensor(),
               {}};
     }
+    for (at::Tensor* gradient : {&dlogits, &dz, &summed}) multiply(*gradient, grads[0] / saved[4]);
     const TrainedRows trained{SavedSplit::from(context->saved_data["split"]), saved[5]};
     const at::Tensor rows = trained.to_norm(x);
     if (dlogits.defined()) {
       if (want_output) {
-        const at::Tensor z =
-            factor.times(trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
+        const at::Tensor z = trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
         doutput =
             gradient_of(output, [&](at::Tensor& sum, bool adds) { matrix_product_into(sum, dlogits.t(), z, adds); });
       }
       if (want_x || want_norm) dz = matrix_product(dlogits, output);
     } else if (want_output) {
-      doutput = summed_gradient(output, factor.times(wide_doutput));
+      doutput = summed_gradient(output, summed);
     }
     if (!want_x && !want_norm) return {{}, doutput, {}, {}, {}};
-    factor.scale(dz);
     RmsNormGradients gradients{trained.back_to_norm(dz), {}};
     if (norm.defined()) gradients = rms_norm_backward(gradients.x, rows, norm, rstd, want_norm);
     return {trained.back_to_x(gradients.x, x), doutput, {}, gradients.weight, {}};

@@ -25,6 +25,8 @@ at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Paramete
 // Moves the gradient out of the leaf; undefined if it has none.
 at::Tensor take_gradient(at::Tensor& leaf) { return std::exchange(leaf.mutable_grad(), at::Tensor()); }
 
+bool fuses_accumulation(const StatesOptions& options) { return options.fuse_accumulation && !options.sums_in_order; }
+
 // Memory for collectives is allocated where the backend is fastest.
 std::unique_ptr<ShardHome> zeros(std::int64_t numel, at::ScalarType type, Communicator& ranks) {
   return std::make_unique<TensorHome>(ranks.memory().allocate(numel, type).zero_());
@@ -135,7 +137,7 @@ std::optional<at::ScalarType> ParameterGroup::written_gradient() const {
   if (!spec().trainable) return std::nullopt;
   if (!holds_full_gradient())
     return options().write_gradients && !options().overlap ? std::optional(compute) : std::nullopt;
-  const bool fuses = options().fuse_accumulation && !options().sums_in_order,
+  const bool fuses = fuses_accumulation(options()),
              one_micro_batch = options().sums_in_order || options().micro_batches == 1;
   if (gradient == compute && (fuses || (options().write_gradients && one_micro_batch))) return gradient;
   return fuses && gradient == at::toOpMathType(compute) ? std::optional(gradient) : std::nullopt;
@@ -165,6 +167,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
 
 void ParameterGroup::expect_gradients(MicroBatch micro) {
   if (!written_gradient() || !gradient_->has_room()) return;
+  if (gradient_->adds(micro) && !fuses_accumulation(options())) return;
   const at::Tensor whole = gradient_->destination(used_);
   for (Leaf& leaf : leaves_)
     if (leaf.place)

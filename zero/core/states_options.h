@@ -45,7 +45,7 @@ struct StatesOptions {
   /// are summed one by one, in the order of (micro-batch, rank). Optimizers must be elementwise, and gradients at rest
   /// must have the type of sums.
   bool sums_in_order = false;
-  std::int64_t micro_batches = 1;  // of each rank in a step; used if sums are in order
+  std::int64_t micro_batches = 1;  // of each rank in a step
   /// Matrix products write an engine's gradients where they are summed, if that place has the weights' type and holds
   /// no other micro-batch. Autograd then makes no tensor for them. Results change only for a weight that several
   /// products use.

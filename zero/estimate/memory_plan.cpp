@@ -39,6 +39,10 @@ void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
     if (group->is_here() && group->spec().trainable) plan.pinned += group->host_update_shape().bytes();
 }
 
+std::int64_t trained_elements(const ParameterGroup& group) {
+  return group.spec().trainable ? group.layout().numel() : 0;
+}
+
 }  // namespace
 
 std::int64_t MemoryPlan::peak() const { return std::max({training_peak(), at_rest() + load, at_rest() + save}); }
@@ -91,9 +95,10 @@ MemoryPlan MemoryPlanner::plan_of_stage(const MemoryWork& work) {
   for (const auto& group : groups) plan.load = std::max(plan.load, group->load_bytes());
   plan.save = rank.engine().export_bytes(/*trainable_only=*/!whole);  // else an adapter
   if (sizes_checkpoints_ || work.copies_checkpoints) add_checkpoint(plan, rank, work);
-  std::optional<at::ScalarType> written;
-  for (const auto& group : groups)
-    if (!written) written = group->written_gradient();
+  const auto largest = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return trained_elements(*a) < trained_elements(*b);
+  });
+  const std::optional<at::ScalarType> written = (*largest)->written_gradient();
   held.reset();  // the parameters get another run's tensors
   plan.activations = activations(work, written);
   plan.pinned += plan.activations.on_host;

@@ -164,13 +164,25 @@ class Step {
           collect(units_[std::size_t(i)], false) + (times - 1) * collect(units_[std::size_t(i)], true);
   }
 
-  /// Seconds in which the gradients of a micro-batch move from the leaves to the flat vector, or are added to it. On
-  /// GPUs products write them there, unless each micro-batch is packed and summed over ranks.
+  /// True if products write the unit's gradients into the flat vector (StatesOptions::write_gradients and
+  /// fuse_accumulation).
+  bool writes_gradients(const UnitWork& unit) const {
+    if (machine_.gpu) return stage() <= 1;
+    const bool is_embedding = &unit == &units_.front();
+    if (is_embedding || unit.adapted || config_.activation_checkpoint.mlp_tokens > 0) return false;
+    const bool one_micro_batch = batch_.accumulation == 1 || config_.job.over_ranks();
+    const bool is_sharded = stage() >= 2 && shard_group().size > 1;
+    return is_sharded || (precision_.gradient == precision_.compute && one_micro_batch);
+  }
+
+  /// Seconds in which the gradients of a micro-batch move from the leaves to the flat vector, or are added to it.
   double collect(const UnitWork& unit, bool adds) {
     const double gradient = double(c10::elementSize(precision_.gradient));
     const double added = adds ? 2 * gradient : 0;  // what earlier micro-batches left is read and written
-    if (stage() >= 2) return machine_.kernels->stream(unit.trained * (2 * element_ + added / shard_group().size));
-    return machine_.gpu ? 0 : machine_.kernels->stream(unit.trained * (element_ + (adds ? added : gradient)));
+    const bool writes = writes_gradients(unit);
+    if (stage() >= 2)
+      return machine_.kernels->stream(unit.trained * ((writes ? 0 : 2 * element_) + added / shard_group().size));
+    return writes ? 0 : machine_.kernels->stream(unit.trained * (element_ + (adds ? added : gradient)));
   }
 
   void add_micro_batches() {

@@ -274,7 +274,8 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
       ForwardContext context;
       context.batch = &batch;
       context.training = true;
-      ChainPass(engine.chain_run(), context, {a == 0, a + 1 == c.micro_batches}).backward(1.0 / double(2 * c.seq_len));
+      context.gradient_scale = 1.0 / double(2 * c.seq_len);
+      ChainPass(engine.chain_run(), context, {a == 0, a + 1 == c.micro_batches}).backward(context.gradient_scale);
     }
     engine.update({1e-3, 1.0, 1.0}, at::zeros({}, at::kDouble));
   }

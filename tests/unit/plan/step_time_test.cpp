@@ -112,12 +112,15 @@ TEST(StepTime, APipelineWaits) {
 TEST(StepTime, GradientsOfMicroBatchesAreCollected) {
   const auto moved = [](const char* stage, const char* rows) { return step_of({stage, rows}, 1).compute.other; };
   // Each micro-batch zeroes the embedding's gradient, in bf16.
-  const double zeroed = 3 * 2 * 32000.0 * 288;
+  const double embedding = 32000.0 * 288, zeroed = 3 * 2 * embedding;
   const char *one = "training.local_batch_size=4", *four = "training.local_batch_size=1";
-  // One micro-batch is copied in bf16. The first of four is copied to fp32, and the others are added.
-  EXPECT_NEAR(moved("zero.stage=1", four) - moved("zero.stage=1", one), (6 + 3 * 10 - 4) * elements + zeroed, 1e4);
-  // Each is copied in bf16, and half of it is added to the part of this rank.
-  EXPECT_NEAR(moved("zero.stage=2", four) - moved("zero.stage=2", one), (4 * 4 + 3 * 4 - 4) * elements + zeroed, 1e4);
+  // Products write one micro-batch where it is summed, and the embedding's is copied in bf16. The first of four is copied
+  // to fp32, and the others are added.
+  EXPECT_NEAR(moved("zero.stage=1", four) - moved("zero.stage=1", one),
+              (6 + 3 * 10) * elements - 4 * embedding + zeroed, 1e4);
+  // The embedding's is copied in bf16 each time, and half of every gradient is added to the part of this rank.
+  EXPECT_NEAR(moved("zero.stage=2", four) - moved("zero.stage=2", one),
+              3 * 4 * elements + (4 * 4 - 4) * embedding + zeroed, 1e4);
 }
 
 TEST(StepTime, StatesOnDiskAreReadAndWritten) {

@@ -32,5 +32,7 @@ SETTING(bool, safeguard_warmup, false, "safeguard_warmup", named_rules, anything
         "a learning-rate warm-up does not keep the estimate low.")
 SETTING(std::int64_t, ns_steps, 5, "ns_steps", named_rules, between(1, 100), must_agree,
         "steps of the Newton-Schulz iteration.")
+SETTING(bool, ns_bf16, false, "ns_bf16", named_rules, anything(), must_agree,
+        "compute the Newton-Schulz iteration in bf16, as the published rule does. GPUs always do.")
 SETTING(double, lr_adamw, 3e-4, "lr_adamw", named_rules, not_negative(), must_agree,
         "peak learning rate of embeddings, head and vectors, which AdamW updates, with `betas` and `eps`.")

@@ -30,6 +30,7 @@ TEST(OptimizerOptionsOf, TakesEveryField) {
                                                                  .weight_decay = 3,
                                                                  .nesterov = false,
                                                                  .ns_steps = 4,
+                                                                 .ns_bf16 = true,
                                                                  .lr_adamw = 5,
                                                                  .beta1 = 0.6,
                                                                  .beta2 = 0.7,
@@ -43,6 +44,7 @@ TEST(OptimizerOptionsOf, TakesEveryField) {
                              .momentum = 0.2,
                              .nesterov = false,
                              .ns_steps = 4,
+                             .ns_bf16 = true,
                              .lr_adamw = 5},
                             "muon",
                             {{.match = {"*"}, .lr = 9}}};

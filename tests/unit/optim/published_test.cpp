@@ -175,6 +175,22 @@ TEST(PublishedOptimizer, IsThereForEachOfTheTable) {
         << row.name;
 }
 
+TEST(Muon, IteratesInBf16WhereAsked) {
+  const at::Tensor gradient = at::randn({24, 40});
+  const auto direction = [&](at::ScalarType type, bool in_bf16) {
+    const OptimizerOptions options{{.ns_bf16 = in_bf16}, "muon"};
+    const at::Tensor x = gradient.to(type, /*non_blocking=*/false, /*copy=*/true);
+    optimizer_row("muon").make(options)->transform(x);
+    return x.to(at::kFloat);
+  };
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor exact = direction(type, false);
+    const double distance = ((direction(type, true) - exact).norm() / exact.norm()).item<double>();
+    EXPECT_GT(distance, 1e-4) << type;
+    EXPECT_LT(distance, 3e-2) << type;
+  }
+}
+
 // The momentum of large gradients, next to a small one whose scale makes fp16 hold it.
 TEST(Muon, DirectionsThatFp16DoesNotHoldAreThoseOfFp32) {
   const OptimizerOptions options{{.lr = 0.1, .weight_decay = 0, .momentum = 0.95}, "muon"};

@@ -45,12 +45,12 @@ class Muon final : public ComposedOptimizer {
     write_weights(span);
   }
 
-  // Computes in bf16 on a GPU, whose matrix units support it. Otherwise computes in the matrix's precision, but at
-  // least in fp32.
+  // Computes in bf16 on a GPU, whose matrix units support it, and where asked. Otherwise computes in the matrix's
+  // precision, but at least in fp32.
   void transform(const at::Tensor& gradient) const override {
     const at::Tensor matrix = direction_in(gradient);
     const bool tall = matrix.size(0) > matrix.size(1);
-    const at::ScalarType type = matrix.is_cuda()                      ? at::kBFloat16
+    const at::ScalarType type = matrix.is_cuda() || options().ns_bf16 ? at::kBFloat16
                                 : matrix.scalar_type() == at::kDouble ? at::kDouble
                                                                       : at::kFloat;
     at::Tensor x = (tall ? matrix.t() : matrix).to(type).contiguous();
@@ -69,7 +69,7 @@ class Muon final : public ComposedOptimizer {
 OptimizerRow muon_row() {
   return {"muon",
           "Muon as in torch for matrices in blocks, AdamW for embeddings, head and vectors",
-          {"momentum", "nesterov", "ns_steps", "lr_adamw", "betas", "eps"},
+          {"momentum", "nesterov", "ns_steps", "ns_bf16", "lr_adamw", "betas", "eps"},
           {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .momentum = 0.95, .nesterov = true, .ns_steps = 5}, "muon"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Muon>(o); }};
 }

@@ -51,6 +51,7 @@ struct MuonOptions {
   double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;
   bool nesterov = true;
   int ns_steps = 5;
+  bool ns_bf16 = false;
   double lr_adamw = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   std::vector<ParameterGroupOptions> groups = {};
 };

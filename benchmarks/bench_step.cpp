@@ -57,6 +57,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
                             {"stage", stage},
                             {"model", work.weights.empty() ? options.preset : work.weights},
                             {"dtype", options.precision},
+                            {"split_master", work.split_master},
                             {"optimizer", work.optimizer},
                             {"world", ranks},
                             {"threads", at::get_num_threads()},
@@ -122,6 +123,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--micro-batches", work.micro_batches, "of a step, per rank")->check(CLI::PositiveNumber);
   app.add_option("--precision", options.precision, "of computing")->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_flag("--split-master", work.split_master, "masters are 16 bits beside the bf16 weights");
   app.add_option("--matmul", options.matmul, "precision of fp32 products")
       ->check(CLI::IsMember({"highest", "high", "medium"}));
   app.add_option("--stages", options.stages, "in turn, in one process")->delimiter(',')->check(CLI::Range(0, 3));
@@ -143,6 +145,8 @@ int run(Options options, Job& job) {
     throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
   if (work.as_module > 0 && work.recompute_every > 0)
     throw InputError("--recompute-every is of a chain: leave it or --as-module out");
+  if (work.split_master && options.precision != "bf16")
+    throw InputError("--split-master needs --precision bf16, whose weights hold the master's other bits");
   if (options.threads <= 0) options.threads = job.cores();
   at::set_num_threads(options.threads);
   CpuAllocator allocator;

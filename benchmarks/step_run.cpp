@@ -50,6 +50,8 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
   options.optimizer = optimizer_row(work.optimizer).defaults;
   options.optimizer.lr = work.lr;
+  options.micro_batches = work.micro_batches;
+  options.storage.split_master = work.split_master;
   options.recompute_every = work.recompute_every;
   options.keep_inputs = work.keep_inputs;
   if (work.as_module > 0) options.open_groups = work.as_module;
@@ -124,10 +126,11 @@ class StepRun {
     context.batch = &batch;
     context.training = true;
     context.first_sample = first;
+    const double scale = context.gradient_scale = 1.0 / trained_tokens();
     const auto start = Clock::now();
     runner_->forward(context, {a == 0, a + 1 == work_.micro_batches});
     const auto middle = Clock::now();
-    const double loss = runner_->backward(1.0 / trained_tokens());
+    const double loss = runner_->backward(scale);
     parts_.backward += since(middle);
     parts_.forward += std::chrono::duration<double>(middle - start).count();
     return loss;

@@ -24,6 +24,7 @@ struct StepWork {
   std::int64_t local_batch = 2;
   std::int64_t micro_batches = 1;
   bool bf16 = false;
+  bool split_master = false;  // masters are 16 bits beside the bf16 weights
   int steps = 8;
   int warmup = 2;  // the first steps, which are not timed
   int recompute_every = 0;

@@ -114,8 +114,8 @@ TEST(StepTime, GradientsOfMicroBatchesAreCollected) {
   // Each micro-batch zeroes the embedding's gradient, in bf16.
   const double embedding = 32000.0 * 288, zeroed = 3 * 2 * embedding;
   const char *one = "training.local_batch_size=4", *four = "training.local_batch_size=1";
-  // Products write one micro-batch where it is summed, and the embedding's is copied in bf16. The first of four is copied
-  // to fp32, and the others are added.
+  // Products write one micro-batch where it is summed, and the embedding's is copied in bf16. The first of four is
+  // copied to fp32, and the others are added.
   EXPECT_NEAR(moved("zero.stage=1", four) - moved("zero.stage=1", one),
               (6 + 3 * 10) * elements - 4 * embedding + zeroed, 1e4);
   // The embedding's is copied in bf16 each time, and half of every gradient is added to the part of this rank.

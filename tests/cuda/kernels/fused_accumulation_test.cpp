@@ -69,7 +69,7 @@ class Side {
     options.precision = {compute, master, gradient, master};
     options.device = device;
     options.recompute_every = c.recompute_every;
-    options.fuse_accumulation = fuse;
+    options.write_gradients = options.fuse_accumulation = fuse;
     engine_.emplace(chain_of(model_), mesh_, options);
     RandomWeights weights(model_, 3);
     engine_->load(weights);

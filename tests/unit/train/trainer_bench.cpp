@@ -97,7 +97,7 @@ struct Rank {
       : batch(BatchArithmetic::of(config, run.ranks)),
         made(make_run_model(config, model_config_of(config), true)),
         mesh(communicator, batch.mesh),
-        engine(chain_of(made.model), mesh, options_of(config, batch, communicator.rank())) {
+        engine(chain_of(made.model), mesh, options_of(run, config, batch, communicator.rank())) {
     if (!run.broken_rows.empty()) made.weights = std::make_shared<BrokenWeights>(made.weights);
     engine.load(*made.weights);
     data.training = std::make_unique<Loader>(
@@ -119,9 +119,10 @@ struct Rank {
     throw InternalError("no such parameter");
   }
 
-  static EngineOptions options_of(const Config& config, const BatchArithmetic& batch, int rank) {
+  static EngineOptions options_of(const BenchRun& run, const Config& config, const BatchArithmetic& batch, int rank) {
     EngineOptions options = engine_options_of(config, batch);
     options.offload = offload_policy_of(config, rank, at::kCPU);
+    options.write_gradients = run.plants.empty();  // hooks change what autograd brings
     return options;
   }
 

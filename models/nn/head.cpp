@@ -267,7 +267,8 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
               want_norm ? at::zeros_like(norm) : at::Tensor(),
               {}};
     }
-    for (at::Tensor* gradient : {&dlogits, &dz, &summed}) multiply(*gradient, grads[0] / saved[4]);
+    const at::Tensor factor = grads[0] / saved[4];
+    for (at::Tensor* gradient : {&dlogits, &dz, &summed}) multiply(*gradient, factor);
     const TrainedRows trained{SavedSplit::from(context->saved_data["split"]), saved[5]};
     const at::Tensor rows = trained.to_norm(x);
     if (dlogits.defined()) {

@@ -16,6 +16,8 @@ using Count = std::int64_t;
 
 #include "models/ops/kernels/tile_setting.inl"
 
+#include "models/ops/kernels/word_transpose.inl"
+
 #include "models/ops/kernels/tile_packing.inl"
 
 constexpr Count most_terms = 1024;         // of a chunk

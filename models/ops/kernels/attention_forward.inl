@@ -1,6 +1,7 @@
 // The forward pass. Included inside an anonymous namespace.
 
-constexpr std::int64_t queries = 32;  // of a block; with 64 keys, all that a block needs fits in the L1 cache
+// A block of these needs less than an L1 cache of 48 KiB, in bf16 with heads of 64.
+constexpr std::int64_t queries = 32;
 
 template <class T>
 struct ForwardParts {
@@ -14,13 +15,16 @@ struct ForwardParts {
         scores(parts.take<float>(block * queries)),
         out(parts.take<float>(queries * head_dim)),
         top(parts.take<float>(queries)),
-        total(parts.take<float>(queries)) {}
+        total(parts.take<float>(queries)),
+        stored_total(parts.take<float>(queries)) {}
   Parts parts;
   SeenKeys seen;
   T *k, *v_transposed;  // [padded, head_dim], [blocks, head_dim, 64]
   T *q_transposed, *p;  // [words of head_dim, 32], [words of 64 keys, 32 queries]
   float *scores, *out;  // [64 keys, 32 queries], [head_dim, 32 queries]
-  float *top, *total;   // [32]: scaled score times log2(e) below which exponentials are taken; their sum
+  float* top;           // [32]: above the scaled scores so far, times log2(e); exponentials are relative to it
+  float* total;         // [32]: sum of exponentials
+  float* stored_total;  // [32]: their sum as p holds them, by which outputs are divided
 };
 
 /// One query head.
@@ -50,7 +54,9 @@ class ForwardPass {
     prefetch(rows_q(q_begin + queries));
     prefetch(rows_out(q_begin));
     __builtin_memset(w_.out, 0, static_cast<std::size_t>(queries * D) * 4);
-    for (std::int64_t r = 0; r < queries; ++r) w_.top[r] = lowest_top, w_.total[r] = 0;
+    std::fill_n(w_.top, queries, lowest_top);
+    std::fill_n(w_.total, queries, 0.0f);
+    std::fill_n(w_.stored_total, queries, 0.0f);
     for (std::int64_t k_begin = w_.seen.first[q_begin] / block * block; k_begin <= q_begin; k_begin += block)
       if (!w_.seen.none(q_begin, queries, k_begin)) add_keys(q_begin, k_begin);
     write(q_begin);
@@ -86,8 +92,8 @@ class ForwardPass {
     T* const p = w_.p + (sizeof(T) == 2 ? 2 * c : c);
     const auto score = [scores](std::int64_t r) { return _mm512_loadu_ps(scores + r * queries); };
     const __m512 factor = _mm512_set1_ps(view_.p.scale * log2_e);
-    const __m512 top = risen(c, _mm512_mul_ps(largest(score), factor));
-    __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+    const __m512 top = raised_top(c, _mm512_mul_ps(largest(score), factor));
+    __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, stored_sum = _mm512_setzero_ps();
     const DroppedHead dropped = view_.dropped(head_);
     std::optional<KeptKeys> kept;
     if constexpr (drops) kept.emplace(dropped, query, k_begin);
@@ -96,12 +102,18 @@ class ForwardPass {
       for (int i = 0; i < 2; ++i) {
         e[i] = power_of_2<T>(_mm512_fmsub_ps(score(r + i), factor, top));
         sums[i] = _mm512_add_ps(sums[i], e[i]);
-        if constexpr (drops) e[i] = _mm512_maskz_mul_ps(kept->by[r + i], e[i], _mm512_set1_ps(dropped.drops.kept));
       }
+      stored_sum = add_stored(T{}, stored_sum, e[0], e[1]);
+      if constexpr (drops)
+        for (int i = 0; i < 2; ++i)
+          e[i] = _mm512_maskz_mul_ps(kept->by[r + i], e[i], _mm512_set1_ps(dropped.drops.kept));
       store_interleaved(p + r * queries, queries, vector(e[0]), vector(e[1]));
     }
-    _mm512_storeu_ps(w_.total + c, _mm512_add_ps(_mm512_loadu_ps(w_.total + c), _mm512_add_ps(sums[0], sums[1])));
+    add_to(w_.total + c, _mm512_add_ps(sums[0], sums[1]));
+    add_to(w_.stored_total + c, stored_sum);
   }
+
+  static void add_to(float* sums, __m512 more) { _mm512_storeu_ps(sums, _mm512_add_ps(_mm512_loadu_ps(sums), more)); }
 
   template <class F>
   static __m512 largest(F score) {
@@ -111,17 +123,18 @@ class ForwardPass {
     return _mm512_max_ps(_mm512_max_ps(most[0], most[1]), _mm512_max_ps(most[2], most[3]));
   }
 
-  /// Returns the top for scores up to `found`. A small rise is ignored, since exponentials up to 2^8 do no harm. After
-  /// a large one the sums so far are rescaled.
-  __m512 risen(std::int64_t c, __m512 found) const {
-    const __m512 before = _mm512_loadu_ps(w_.top + c);
-    const __mmask16 much = _mm512_cmp_ps_mask(found, _mm512_add_ps(before, _mm512_set1_ps(8)), _CMP_GT_OQ);
-    if (much == 0) return before;
-    const __m512 top = _mm512_mask_mov_ps(before, much, found);
+  /// Returns the top for scores up to `found`. It is put higher than it need be, so that it seldom rises. When it does,
+  /// the sums so far are rescaled.
+  __m512 raised_top(std::int64_t c, __m512 found) const {
+    const __m512 before = _mm512_loadu_ps(w_.top + c), ahead = _mm512_set1_ps(8);
+    const __mmask16 higher = _mm512_cmp_ps_mask(found, before, _CMP_GT_OQ);
+    if (higher == 0) return before;
+    const __m512 top = _mm512_mask_add_ps(before, higher, found, ahead);
     const __m512 shrink = power_of_2<T>(_mm512_sub_ps(before, top));
     const auto rescale = [shrink](float* at) { _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), shrink)); };
     for (std::int64_t d = 0; d < D; ++d) rescale(w_.out + d * queries + c);
     rescale(w_.total + c);
+    rescale(w_.stored_total + c);
     _mm512_storeu_ps(w_.top + c, top);
     return top;
   }
@@ -129,7 +142,7 @@ class ForwardPass {
   void write(std::int64_t q_begin) const {
     const RowsInto<T> rows = rows_out(q_begin);
     float factors[queries];
-    for (std::int64_t r = 0; r < queries; ++r) factors[r] = 1.0f / w_.total[r];
+    for (std::int64_t r = 0; r < queries; ++r) factors[r] = 1.0f / w_.stored_total[r];
     write_columns({w_.out, queries}, factors, rows);
     for (std::int64_t r = 0; r < rows.rows; ++r)
       view_.lse(head_)[q_begin + r] = w_.top[r] * ln_2 + __builtin_logf(w_.total[r]);

@@ -15,7 +15,7 @@ void pack_rows(const RowsOf<T>& a, T* dst) {
                    static_cast<std::size_t>((a.padded - a.rows) * a.head_dim) * sizeof(T));
 }
 
-/// Asks for rows ahead of their use. They lie apart, so the processor does not foresee them.
+/// Prefetches rows. The hardware prefetcher does not follow their stride.
 template <class Rows>
 void prefetch(const Rows& a) {
   for (std::int64_t t = 0; t < a.rows; ++t)
@@ -47,7 +47,7 @@ void pack_transposed_words(const RowsOf<T>& a, T* dst, std::int64_t side = block
     }
 }
 
-/// Words of the rows t and t + 1: element d of the one, then of the other, for 16 d.
+/// Words of 16 elements from d on: row t's in the low halves, row t + 1's in the high ones.
 HWY_INLINE __m512i row_pair(const RowsOf<Bf16>& a, std::int64_t t, std::int64_t d) {
   const auto row = [&](std::int64_t i) {
     return i < a.rows
@@ -84,13 +84,26 @@ HWY_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V se
   store(dst, first, width);
   store(dst + stride, second, width);
 }
-HWY_INLINE void store_interleaved(Bf16* dst, std::int64_t, V first, V second) {
+HWY_INLINE __m512i interleaved(V first, V second) {
   alignas(64) static constexpr std::uint16_t in_turns[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                              21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                              11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(raw(second), raw(first));
-  _mm512_storeu_si512(dst, _mm512_permutexvar_epi16(_mm512_load_si512(in_turns), both));
+  return _mm512_permutexvar_epi16(_mm512_load_si512(in_turns), both);
 }
+HWY_INLINE void store_interleaved(Bf16* dst, std::int64_t, V first, V second) {
+  _mm512_storeu_si512(dst, interleaved(first, second));
+}
+
+/// Adds both rows to sums, as store_interleaved() rounds them.
+HWY_INLINE __m512 add_stored(float, __m512 sums, __m512 first, __m512 second) {
+  return _mm512_add_ps(sums, _mm512_add_ps(first, second));
+}
+HWY_INLINE __m512 add_stored(Bf16, __m512 sums, __m512 first, __m512 second) {
+  const __m512i ones = _mm512_set1_epi16(0x3f80);
+  return multiply_add(Bf16{}, sums, interleaved(vector(first), vector(second)), ones);
+}
+
 HWY_INLINE void store_rounded(float* dst, V v) { store(dst, v, width); }
 HWY_INLINE void store_rounded(Bf16* dst, V v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst), (__m256i)_mm512_cvtneps_pbh(raw(v)));
@@ -104,7 +117,8 @@ struct RowsInto {
   std::int64_t rows, head_dim;
 };
 
-/// Writes columns of sums [head_dim, stride] as rows, as many as there are. Each column is multiplied by its factor.
+/// Writes columns of sums [head_dim, stride] as rows, at most `stride` of them. Each column is multiplied by its
+/// factor; there are `stride` factors.
 template <class T>
 void write_columns(const Sums& sums, const float* factors, const RowsInto<T>& into) {
   const std::int64_t rows = std::min(sums.stride, into.rows);

@@ -1,7 +1,7 @@
 // Exponentials of 16 numbers. Included inside an anonymous namespace.
 
-/// Polynomials of 2^x, highest power first: 1 at 0, and the least relative error for x from 0 to 1 (Remez). That is
-/// 8e-8, and 3e-6 where results become bf16.
+/// Polynomials of 2^x, highest power first: 1 at 0, and nearly the least relative error for x from 0 to 1 (Remez). That
+/// is 1e-7, and 3e-6 where results become bf16.
 template <class T>
 constexpr std::array power_terms{1.8671300e-3f, 9.0170307e-3f, 5.5799913e-2f, 2.4016444e-1f, 6.9315130e-1f, 1.0f};
 template <>

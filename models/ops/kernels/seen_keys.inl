@@ -1,4 +1,4 @@
-// Which keys a query sees. Included inside an anonymous namespace of AVX-512, after the View.
+// Which keys a query sees. Included inside an anonymous namespace after View, Parts and padded().
 
 /// The keys that each query sees: those from `first` to the query itself, except from `gap_begin` up to `gap_end`.
 struct SeenKeys {

@@ -1,8 +1,9 @@
 // The decoder's parts: CPU kernels in fp32 and bf16 against LibTorch's operations in fp64, and each function's own
 // promises.
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "models/nn/embedding.h"
 #include "models/nn/head.h"

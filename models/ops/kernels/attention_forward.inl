@@ -123,10 +123,10 @@ class ForwardPass {
     return _mm512_max_ps(_mm512_max_ps(most[0], most[1]), _mm512_max_ps(most[2], most[3]));
   }
 
-  /// Returns the top for scores up to `found`. It is put higher than it need be, so that it seldom rises. When it does,
-  /// the sums so far are rescaled.
+  /// Returns the top for scores up to `found`. In bf16 it is put higher than it need be, so that it seldom rises. In
+  /// fp32 that would round exponents more coarsely. When it rises, the sums so far are rescaled.
   __m512 raised_top(std::int64_t c, __m512 found) const {
-    const __m512 before = _mm512_loadu_ps(w_.top + c), ahead = _mm512_set1_ps(8);
+    const __m512 before = _mm512_loadu_ps(w_.top + c), ahead = _mm512_set1_ps(sizeof(T) == 2 ? 8 : 0);
     const __mmask16 higher = _mm512_cmp_ps_mask(found, before, _CMP_GT_OQ);
     if (higher == 0) return before;
     const __m512 top = _mm512_mask_add_ps(before, higher, found, ahead);

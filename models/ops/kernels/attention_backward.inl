@@ -29,7 +29,7 @@ class BackwardPass {
   BackwardPass(const View<T>& view, const BackwardParts<T>& parts, std::int64_t head)
       : view_(view), w_(parts), head_(head) {}
 
-  void run() {
+  void run() const {
     for (std::int64_t t = 0; t < view_.p.length; t += block) pack_queries(t);
     __builtin_memset(w_.dq_transposed, 0, static_cast<std::size_t>(padded(view_.p.length) * D) * 4);
     for (std::int64_t k_begin = 0; k_begin < view_.p.length; k_begin += block)
@@ -40,19 +40,11 @@ class BackwardPass {
   }
 
  private:
-  RowsOf<T> rows(const T* first, std::int64_t stride, std::int64_t t) const {
-    return {first + t * stride, stride, std::min(block, view_.p.length - t), block, D};
-  }
-  RowsOf<T> rows_q(std::int64_t t) const { return rows(view_.p.qkv + view_.at_q(head_), view_.width_qkv(), t); }
-  RowsOf<T> rows_of(const T* base, std::int64_t t) const {
-    return rows(base + view_.at_out(head_), view_.width_out(), t);
-  }
-
-  void pack_queries(std::int64_t t) {
-    const RowsOf<T> q = rows_q(t), dout = rows_of(view_.p.dout, t), out = rows_of(view_.p.out, t);
-    prefetch(rows_q(t + block));
-    prefetch(rows_of(view_.p.dout, t + block));
-    prefetch(rows_of(view_.p.out, t + block));
+  void pack_queries(std::int64_t t) const {
+    const RowsOf<T> all_q = view_.rows_qkv(view_.at_q(head_)), all_dout = view_.rows_out(view_.p.dout, head_),
+                    all_out = view_.rows_out(view_.p.out, head_);
+    const RowsOf<T> q = all_q.part(t, block), dout = all_dout.part(t, block), out = all_out.part(t, block);
+    for (const RowsOf<T>& all : {all_q, all_dout, all_out}) prefetch(all.part(t + block, block));
     pack_interleaved(q, w_.q + t * D);
     pack_transposed_words(q, w_.q_transposed + t * D);
     pack_interleaved(dout, w_.dout + t * D);
@@ -67,7 +59,7 @@ class BackwardPass {
     }
   }
 
-  void add_block(std::int64_t q_begin, std::int64_t k_begin) {
+  void add_block(std::int64_t q_begin, std::int64_t k_begin) const {
     const std::int64_t k = k_begin * D, q = q_begin * D;
     const Size scored{block, block, words_d}, summed{block, D, words_block};
     Products::template product<T, false>({w_.k + k, words_d}, {w_.q_transposed + q, block}, {w_.scores, block}, scored);

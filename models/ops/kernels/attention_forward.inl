@@ -39,10 +39,6 @@ class ForwardPass {
   }
 
  private:
-  RowsOf<T> rows_q(std::int64_t q_begin) const {
-    return {view_.p.qkv + view_.at_q(head_) + q_begin * view_.width_qkv(), view_.width_qkv(),
-            std::min(queries, view_.p.length - q_begin), queries, D};
-  }
   RowsInto<T> rows_out(std::int64_t q_begin) const {
     return {view_.p.out + view_.at_out(head_) + q_begin * view_.width_out(), view_.width_out(),
             std::min(queries, view_.p.length - q_begin), D};
@@ -50,8 +46,9 @@ class ForwardPass {
 
   void add_queries(std::int64_t q_begin) const {
     constexpr float lowest_top = -1e20f;  // far above an unseen score, so that its exponential is 0
-    pack_transposed_words(rows_q(q_begin), w_.q_transposed, queries);
-    prefetch(rows_q(q_begin + queries));
+    const RowsOf<T> q = view_.rows_qkv(view_.at_q(head_));
+    pack_transposed_words(q.part(q_begin, queries), w_.q_transposed, queries);
+    prefetch(q.part(q_begin + queries, queries));
     prefetch(rows_out(q_begin));
     __builtin_memset(w_.out, 0, static_cast<std::size_t>(queries * D) * 4);
     std::fill_n(w_.top, queries, lowest_top);

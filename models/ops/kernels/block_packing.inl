@@ -4,6 +4,11 @@ struct RowsOf {
   const T* at;
   std::int64_t stride;  // elements
   std::int64_t rows, padded, head_dim;
+
+  /// `count` rows from `begin` on, of which those past the last are zeros.
+  RowsOf part(std::int64_t begin, std::int64_t count) const {
+    return {at + begin * stride, stride, std::min(count, rows - begin), count, head_dim};
+  }
 };
 
 /// dst [padded, head_dim] receives the rows unchanged.

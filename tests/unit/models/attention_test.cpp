@@ -35,23 +35,27 @@ Batch packed_batch(std::int64_t length) {
 struct AttentionResult {
   at::Tensor out, dqkv;
 };
-AttentionResult run_attention(const AttentionCase& c, const at::Tensor& qkv, const at::Tensor& dout) {
-  Rotary rotary(c.shape.head_dim, 10000, {});
+AttentionResult attend_to(const at::Tensor& qkv, const at::Tensor& dout, const AttentionShape& shape,
+                          const Batch& batch) {
+  Rotary rotary(shape.head_dim, 10000, {});
   const at::Tensor leaf = qkv.clone().set_requires_grad(true);
-  const at::Tensor out = attention(leaf.clone(), c.shape, rotary, c.packed ? packed_batch(c.length) : Batch{});
+  const at::Tensor out = attention(leaf.clone(), shape, rotary, batch);
   return {out.detach(), torch::autograd::grad({out}, {leaf}, {dout})[0]};
 }
 
+AttentionResult run_attention(const AttentionCase& c, const at::Tensor& qkv, const at::Tensor& dout) {
+  return attend_to(qkv, dout, c.shape, c.packed ? packed_batch(c.length) : Batch{});
+}
+
 TEST(Attention, KernelsAgreeWithFp64) {
-  const AttentionCase cases[] = {{{4, 2, 16}, 1, false},   {{4, 2, 16}, 24, false},      {{2, 2, 64}, 64, false},
-                                 {{3, 1, 64}, 65, false},  {{2, 1, 80}, 130, false},     {{2, 2, 128}, 70, false},
-                                 {{1, 1, 256}, 20, false}, {{4, 2, 48}, 200, true},      {{2, 1, 64}, 300, true},
-                                 {{2, 1, 8}, 30, true},    {{2, 1, 16}, 2, true},        {{4, 1, 32}, 140, true},
-                                 {{2, 1, 96}, 193, false}, {{2, 1, 128, 70}, 260, true}, {{2, 2, 64, 65}, 256, false}};
-  std::vector<AttentionCase> all(std::begin(cases), std::end(cases));
-  for (const std::int64_t length : {31, 32, 33, 63, 95, 96, 97}) all.push_back({{2, 2, 32}, length, false});
+  std::vector<AttentionCase> cases{
+      {{4, 2, 16}, 1, false},   {{4, 2, 16}, 24, false},      {{2, 2, 64}, 64, false},     {{3, 1, 64}, 65, false},
+      {{2, 1, 80}, 130, false}, {{2, 2, 128}, 70, false},     {{1, 1, 256}, 20, false},    {{4, 2, 48}, 200, true},
+      {{2, 1, 64}, 300, true},  {{2, 1, 8}, 30, true},        {{2, 1, 16}, 2, true},       {{4, 1, 32}, 140, true},
+      {{2, 1, 96}, 193, false}, {{2, 1, 128, 70}, 260, true}, {{2, 2, 64, 65}, 256, false}};
+  for (const std::int64_t length : {31, 32, 33, 63, 95, 96, 97}) cases.push_back({{2, 2, 32}, length, false});
   for (const at::ScalarType type : all_types)
-    for (const AttentionCase& c : all) {
+    for (const AttentionCase& c : cases) {
       const Both qkv({2, c.length, c.shape.qkv_width()}, 1, type),
           dout({2, c.length, c.shape.heads * c.shape.head_dim}, 2, type);
       const AttentionResult own = run_attention(c, qkv.own, dout.own), exact = run_attention(c, qkv.exact, dout.exact);
@@ -79,14 +83,6 @@ TEST(Attention, PropagatesNaN) {
       EXPECT_TRUE(none[0].narrow(0, 70, 80).any(1).all().item<bool>()) << type;
     }
   }
-}
-
-AttentionResult attend_to(const at::Tensor& qkv, const at::Tensor& dout, const AttentionShape& shape,
-                          const Batch& batch) {
-  Rotary rotary(shape.head_dim, 10000, {});
-  const at::Tensor leaf = qkv.clone().set_requires_grad(true);
-  const at::Tensor out = attention(leaf.clone(), shape, rotary, batch);
-  return {out.detach(), torch::autograd::grad({out}, {leaf}, {dout})[0]};
 }
 
 // A slow rise of scores along the keys is foreseen; a fast one rescales the sums. Documents begin anew.

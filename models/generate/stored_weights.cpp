@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "models/ops/huge_pages.h"
 #include "models/ops/packed_matrix.h"
 
 namespace zero {
@@ -23,7 +24,7 @@ std::optional<StoredRows> stored_rows(const Parameter& parameter, at::ScalarType
     if (part.shape.size() != 2) return std::nullopt;
     const auto stored = stored_type(part);
     if (!stored || !PackedMatrix::can_hold(*stored, part.shape[1])) return std::nullopt;
-    bytes += ggml_bytes(*stored, part.numel());
+    bytes += PackedMatrix::bytes(*stored, part.shape[0], part.shape[1]);
     rows.push_back({*stored, part.shape[0], {}});
   }
   if (bytes >= parameter.numel() * static_cast<std::int64_t>(c10::elementSize(type))) return std::nullopt;
@@ -34,9 +35,9 @@ at::Tensor read_stored(const Parameter& parameter, StoredRows rows, at::ScalarTy
                        HeldWeights& held) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TensorSpec& part = parameter.parts[i];
-    rows[i].bytes = at::empty({ggml_bytes(rows[i].type, part.numel())}, at::kByte);
+    rows[i].bytes = empty_in_huge_pages({ggml_bytes(rows[i].type, part.numel())}, at::kByte);
     weights.read_as(part, rows[i].type, 0, part.numel(), rows[i].bytes);
-    held.bytes += rows[i].bytes.numel();
+    held.bytes += PackedMatrix::bytes(rows[i].type, part.shape[0], part.shape[1]);
     if (std::find(held.types.begin(), held.types.end(), rows[i].type) == held.types.end())
       held.types.push_back(rows[i].type);
   }
@@ -45,7 +46,7 @@ at::Tensor read_stored(const Parameter& parameter, StoredRows rows, at::ScalarTy
 }
 
 at::Tensor read_values(const Parameter& parameter, at::ScalarType type, WeightSource& weights, HeldWeights& held) {
-  const at::Tensor values = at::empty(parameter.shape(), at::TensorOptions().dtype(type)), flat = values.view({-1});
+  const at::Tensor values = empty_in_huge_pages(parameter.shape(), type), flat = values.view({-1});
   std::int64_t begin = 0;
   for (const TensorSpec& part : parameter.parts) {
     weights.read(part, 0, part.numel(), flat.narrow(0, begin, part.numel()));

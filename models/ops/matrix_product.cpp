@@ -49,8 +49,8 @@ bool has_few_rows(const at::Tensor& out, const at::Tensor& a, const at::Tensor& 
 template <class T>
 void few_rows_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   const at::Tensor x = a.to(at::kFloat).contiguous();
-  const kernels::FewRows<T> product{read_of<float>(x), read_of<T>(b), data_of<T>(out), a.size(0),
-                                    a.size(1),         b.stride(1),   out.stride(0),   add};
+  const kernels::FewRows<T, T> product{read_of<float>(x), read_of<T>(b), data_of<T>(out), a.size(0),
+                                       a.size(1),         b.stride(1),   out.stride(0),   add};
   by_rows(out, b.size(1), a.size(1),
           [&](std::int64_t begin, std::int64_t end) { kernels::few_rows_product(product, begin, end); });
 }

@@ -21,6 +21,8 @@ class PackedMatrix {
 
   /// True if rows of this length can be packed in this type. F32 is not a packed type.
   static bool can_hold(GgmlType type, std::int64_t columns);
+  /// The bytes in which rows are held. Rows of blocks are filled up to a multiple of 16.
+  static std::int64_t bytes(GgmlType type, std::int64_t rows, std::int64_t columns);
 
   /// Returns a tensor [all rows, columns] of `type`, fp32 or bf16, without memory of its own. It and its views keep the
   /// rows alive.
@@ -30,8 +32,9 @@ class PackedMatrix {
   static const PackedMatrix* of(const at::Tensor& tensor);
 
   /// out = a W^T, or with `add` out += a W^T, for this matrix W and a [n, columns] in the type of `out`. Up to eight
-  /// rows of `a` are multiplied with the decoded values in fp32, and the sum is rounded once. More rows are multiplied
-  /// as by matrix_product_into(), with parts of W decoded to the type of `a`.
+  /// rows of `a` are multiplied with the codes as integers (kernels/code_panels.h), or with 16-bit values in fp32, and
+  /// the sum is rounded once. More rows are multiplied as by matrix_product_into(), with parts of W decoded to the type
+  /// of `a`.
   void multiply_into(const at::Tensor& out, const at::Tensor& a, bool add) const;
 
   /// Returns the decoded rows `ids` [n] int64, [n, columns].
@@ -40,7 +43,7 @@ class PackedMatrix {
  private:
   PackedMatrix(std::vector<Rows> rows, std::int64_t columns) : rows_(std::move(rows)), columns_(columns) {}
   static void free(void* matrix);
-  void multiply_few(const Rows& rows, const at::Tensor& out, const at::Tensor& a, bool add) const;
+  void multiply_few(const at::Tensor& out, const at::Tensor& a, bool add) const;
   void multiply_many(const Rows& rows, const at::Tensor& out, const at::Tensor& a, bool add) const;
 
   std::vector<Rows> rows_;

@@ -16,13 +16,13 @@ namespace {
 constexpr int sums_at_once = 4;
 
 /// Multiplies rows `row` to row + Rows of x with columns `column` to column + Columns.
-template <int Rows, int Columns, class T>
-HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t column) {
+template <int Rows, int Columns, class W, class Y>
+HWY_INLINE void few_by_few(const FewRows<W, Y>& a, std::int64_t row, std::int64_t column) {
   V sums[Rows][Columns];
   for (auto& of_row : sums)
     for (V& s : of_row) s = splat(0);
   const float* x = a.x + row * a.length;
-  const T* weight = a.weight + column * a.weight_stride;
+  const W* weight = a.weight + column * a.weight_stride;
   by_16(a.length, [&](std::int64_t i, auto n) ZERO_LAMBDA {
     for (int c = 0; c < Columns; ++c) {
       const V w = load(weight + c * a.weight_stride + i, n);
@@ -32,14 +32,14 @@ HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t c
   });
   for (int r = 0; r < Rows; ++r)
     for (int c = 0; c < Columns; ++c) {
-      T& y = a.y[(row + r) * a.y_stride + column + c];
-      y = rounded<T>(sum(sums[r][c]) + (a.add ? to_float(y) : 0.0f));
+      Y& y = a.y[(row + r) * a.y_stride + column + c];
+      y = rounded<Y>(sum(sums[r][c]) + (a.add ? to_float(y) : 0.0f));
     }
 }
 
 /// Processes rows from `row` on in groups of Rows, then of half as many.
-template <int Rows, class T>
-HWY_INLINE void by_rows_of(const FewRows<T>& a, std::int64_t row, std::int64_t begin, std::int64_t end) {
+template <int Rows, class W, class Y>
+HWY_INLINE void by_rows_of(const FewRows<W, Y>& a, std::int64_t row, std::int64_t begin, std::int64_t end) {
   constexpr int columns = sums_at_once / Rows;
   for (; row + Rows <= a.rows; row += Rows) {
     std::int64_t column = begin;
@@ -49,14 +49,15 @@ HWY_INLINE void by_rows_of(const FewRows<T>& a, std::int64_t row, std::int64_t b
   if constexpr (Rows > 1) by_rows_of<Rows / 2>(a, row, begin, end);
 }
 
-template <class T>
-void few_rows(const FewRows<T>& a, std::int64_t begin, std::int64_t end) {
+template <class W, class Y>
+void few_rows(const FewRows<W, Y>& a, std::int64_t begin, std::int64_t end) {
   for (std::int64_t column = begin; column < end; column += sums_at_once)
     by_rows_of<sums_at_once>(a, 0, column, std::min<std::int64_t>(end, column + sums_at_once));
 }
 
-void few_rows_fp32(const FewRows<float>& a, std::int64_t begin, std::int64_t end) { few_rows(a, begin, end); }
-void few_rows_bf16(const FewRows<Bf16>& a, std::int64_t begin, std::int64_t end) { few_rows(a, begin, end); }
+#define FEW_ROWS(name, W, Y) \
+  void name(const FewRows<W, Y>& a, std::int64_t begin, std::int64_t end) { few_rows(a, begin, end); }
+#include "models/ops/kernels/few_rows_types.inl"
 
 }  // namespace
 }  // namespace zero::kernels::HWY_NAMESPACE
@@ -65,17 +66,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zero::kernels {
 
-HWY_EXPORT(few_rows_fp32);
-HWY_EXPORT(few_rows_bf16);
-
-template <>
-void few_rows_product(const FewRows<float>& product, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(few_rows_fp32)(product, begin, end);
-}
-template <>
-void few_rows_product(const FewRows<Bf16>& product, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(few_rows_bf16)(product, begin, end);
-}
+#define FEW_ROWS(name, W, Y)                                                            \
+  HWY_EXPORT(name);                                                                     \
+  template <>                                                                           \
+  void few_rows_product(const FewRows<W, Y>& a, std::int64_t begin, std::int64_t end) { \
+    HWY_DYNAMIC_DISPATCH(name)(a, begin, end);                                          \
+  }
+#include "models/ops/kernels/few_rows_types.inl"
 
 }  // namespace zero::kernels
 #endif

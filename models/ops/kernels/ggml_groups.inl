@@ -27,13 +27,6 @@ namespace zero::kernels::HWY_NAMESPACE {
 using ByteTag = hn::FixedTag<std::uint8_t, 16>;
 using Bytes = hn::Vec<ByteTag>;
 
-/// Calls f(0) to f(n - 1) with constants.
-template <int n, class F>
-HWY_INLINE void repeat(F f) {
-  [&]<int... i>(std::integer_sequence<int, i...>) ZERO_LAMBDA { (f(std::integral_constant<int, i>()), ...); }
-  (std::make_integer_sequence<int, n>());
-}
-
 HWY_INLINE Bytes bytes_at(const std::uint8_t* from) { return hn::LoadU(ByteTag(), from); }
 HWY_INLINE Bytes all_of(int byte) { return hn::Set(ByteTag(), static_cast<std::uint8_t>(byte)); }
 HWY_INLINE Bytes minus(Bytes bytes, int byte) { return hn::Sub(bytes, all_of(byte)); }

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <utility>
 
 #include "base/simd/lanes.inl"
 
@@ -40,6 +41,13 @@ HWY_INLINE V by_part(F f, const Vs&... v) {
 #define ZERO_LAMBDA HWY_ATTR __attribute__((always_inline))
 #undef ZERO_BY_PART
 #define ZERO_BY_PART(function, ...) by_part([](auto... x) ZERO_LAMBDA { return hn::function(x...); }, __VA_ARGS__)
+
+/// Calls f(0) to f(n - 1) with constants.
+template <int n, class F>
+HWY_INLINE void repeat(F f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) ZERO_LAMBDA { (f(std::integral_constant<int, i>()), ...); }
+  (std::make_integer_sequence<int, n>());
+}
 
 HWY_INLINE V splat(float x) {
   V out;

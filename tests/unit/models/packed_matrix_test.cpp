@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "models/ggml_values.h"
 #include "models/nn/embedding.h"
@@ -85,12 +87,12 @@ class Packed : public ::testing::TestWithParam<GgmlType> {
 TEST_P(Packed, RowsHaveTheBitsOfTheReference) {
   for (const std::int64_t length : lengths())
     with_every_simd_target([&](const char* target) {
-      const auto rows = random_rows(GetParam(), 5, length, 1), more = random_rows(GgmlType::q8_0, 2, length, 2);
-      const at::Tensor ids = at::tensor({4, 0, 6, 5, 3}, at::kLong),
+      const auto rows = random_rows(GetParam(), 35, length, 1), more = random_rows(GgmlType::q8_0, 2, length, 2);
+      const at::Tensor ids = at::tensor({34, 0, 36, 35, 15, 16, 3}, at::kLong),
                        want = at::cat({values_of(rows, length), values_of(more, length)}).index_select(0, ids);
       for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
         const at::Tensor tensor = PackedMatrix::tensor({rows, more}, length, type),
-                         got = embed(ids.view({1, 5}), tensor).squeeze(0);
+                         got = embed(ids.view({1, 7}), tensor).squeeze(0);
         EXPECT_TRUE(at::equal(got.view(at::kByte), want.to(type).view(at::kByte))) << length << " " << target;
       }
     });
@@ -117,6 +119,71 @@ TEST_P(Packed, ProductsOfFewRowsAreThoseOfFp64RoundedOnce) {
           });
       }
     }
+}
+
+// Inputs become integers with an exponent for each 32 of them, so a large one costs its neighbours bits.
+TEST_P(Packed, InputsKeep22BitsOfTheLargest) {
+  const std::int64_t length = std::max<std::int64_t>(2 * ggml_block(GetParam()), 64);
+  const auto rows = random_rows(GetParam(), 17, length, 1);
+  const at::Tensor w = PackedMatrix::tensor({rows}, length, at::kFloat).t(), values = values_of(rows, length),
+                   plain = random({3, length}, 2, at::kFloat), sizes = values.to(at::kDouble).abs().sum(1);
+  at::Tensor outlier = plain.clone();
+  outlier.narrow(1, 7, 1).fill_(1e6);
+  with_every_simd_target([&](const char* target) {
+    // Below 2^-105 an input has an absolute error of 2^-127.
+    for (const at::Tensor& a : {plain, plain * 1e30, plain * 1e-30, plain * 1e-36, outlier, at::zeros_like(plain)}) {
+      const double largest = a.abs().max().item<double>();
+      const Exact exact(a, values);
+      const at::Tensor error = (matrix_product(a, w).to(at::kDouble) - exact.product).abs(),
+                       bound = sizes * std::max(largest * 0x1p-22, 0x1p-127) + exact.terms * 1e-6;
+      EXPECT_TRUE(at::less_equal(error, bound).all().item<bool>()) << largest << " " << target << "\n" << error / bound;
+    }
+  });
+}
+
+// Sums of inputs may overflow where products do not: the scales are 2^-24.
+TEST_P(Packed, ProductsOfTheLargestInputsAreFinite) {
+  const std::int64_t length = std::max<std::int64_t>(ggml_block(GetParam()), 32);
+  auto rows = random_rows(GetParam(), 17, length, 1);
+  if (ggml_block(GetParam()) == 1) return;
+  for (const std::int64_t at : halves_of(GetParam()))
+    rows.bytes.view({-1, ggml_block_bytes(GetParam())}).narrow(1, at, 2).copy_(at::tensor({1, 0}, at::kByte));
+  const at::Tensor w = PackedMatrix::tensor({rows}, length, at::kFloat).t(),
+                   a = at::full({2, length}, 3e38, at::kFloat);
+  const Exact exact(a, values_of(rows, length));
+  with_every_simd_target([&](const char* target) {
+    const at::Tensor product = matrix_product(a, w);
+    EXPECT_LE(exact.error(product, at::zeros_like(product)), 1) << target;
+  });
+}
+
+// With inputs of one sign, the parts of a long sum cancel where codes have minima.
+TEST_P(Packed, LongSumsOfOneSignAreAccurate) {
+  const std::int64_t length = 14336;
+  const auto rows = random_rows(GetParam(), 17, length, 1);
+  const at::Tensor w = PackedMatrix::tensor({rows}, length, at::kFloat).t(),
+                   a = random({2, length}, 2, at::kFloat).abs();
+  const Exact exact(a, values_of(rows, length));
+  with_every_simd_target([&](const char* target) {
+    const at::Tensor product = matrix_product(a, w);
+    EXPECT_LE(exact.error(product, at::zeros_like(product)), 1) << target;
+  });
+}
+
+TEST_P(Packed, NumbersThatAreNoneStayInTheirRow) {
+  const std::int64_t length = std::max<std::int64_t>(2 * ggml_block(GetParam()), 64);
+  const at::Tensor w = PackedMatrix::tensor({random_rows(GetParam(), 17, length, 1)}, length, at::kFloat).t();
+  const float infinity = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
+  with_every_simd_target([&](const char* target) {
+    for (const float bad : {infinity, -infinity, none}) {
+      at::Tensor a = random({3, length}, 2, at::kFloat);
+      const at::Tensor want = matrix_product(a, w);
+      a[1][length - 1] = bad;
+      const at::Tensor got = matrix_product(a, w);
+      EXPECT_FALSE(at::isfinite(got[1]).any().item<bool>()) << bad << " " << target;
+      EXPECT_TRUE(got[0].equal(want[0]) && got[2].equal(want[2])) << bad << " " << target;
+    }
+  });
 }
 
 // As many rows as prompts have are multiplied with decoded values, in parts of the matrix.
@@ -170,6 +237,12 @@ TEST(PackedMatrix, OnlyItsOperationsReadIt) {
   EXPECT_EQ(PackedMatrix::of(plain), nullptr);
   EXPECT_THAT([&] { at::sum(w); },
               ::testing::ThrowsMessage<c10::Error>(::testing::HasSubstr("held in the types of its file")));
+}
+
+TEST(PackedMatrix, FillsPanelsUp) {
+  EXPECT_EQ(PackedMatrix::bytes(GgmlType::q8_0, 1, 64), 16 * 68);
+  EXPECT_EQ(PackedMatrix::bytes(GgmlType::q8_0, 17, 64), 32 * 68);
+  EXPECT_EQ(PackedMatrix::bytes(GgmlType::bf16, 17, 64), 17 * 128);
 }
 
 TEST(PackedMatrix, HoldsWholeBlocksOnly) {

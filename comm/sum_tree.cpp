@@ -52,9 +52,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace lanes = simd::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-/// Compilers vectorise plain loops over the other types, but not conversions of fp16.
+/// gcc leaves plain loops over 16-bit numbers and sums of unknown length as they are at -O2.
 template <class T, class Sum>
-constexpr bool by_lanes = std::is_same_v<Sum, float>&& std::is_same_v<T, Fp16>;
+constexpr bool by_lanes = std::is_same_v<Sum, float> && (std::is_same_v<T, float> || !std::is_arithmetic_v<T>);
 
 /// Calls f(i) for each whole vector of the n elements. Returns where the remaining elements start.
 template <class F>
@@ -115,22 +115,33 @@ void sum_range(std::span<const void* const> inputs, std::int64_t at, std::int64_
   if (inputs.size() - half == 1) return load_add(element(half), level, n);
   Sum* right = level + block;
   sum_range<In>(inputs.subspan(half), at, n, right);
-  for (std::int64_t i = 0; i < n; ++i) level[i] += right[i];
+  load_add(right, level, n);
 }
 
 /// Two inputs need no partial sums in memory. Elementwise, so the output may alias an input.
-template <class T>
-void sum_two(const T* a, const T* b, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+template <bool accumulate, class Sum, class In, class Out>
+void sum_two(const In* a, const In* b, Out* out, std::int64_t n) {
+  std::int64_t i = 0;
+  if constexpr (by_lanes<In, Sum> && by_lanes<Out, Sum>)
+    i = for_vectors(n, [&](std::int64_t at) {
+      auto sum = hn::Add(lanes::load(Floats(), a + at), lanes::load(Floats(), b + at));
+      if constexpr (accumulate) sum = hn::Add(lanes::load(Floats(), out + at), sum);
+      lanes::store(Floats(), sum, out + at);
+    });
+  for (; i < n; ++i) {
+    Sum sum = widened<Sum>(a[i]) + widened<Sum>(b[i]);
+    if constexpr (accumulate) sum = widened<Sum>(out[i]) + sum;
+    out[i] = narrowed<Out>(sum);
+  }
 }
 
 template <class In, class Sum, class Out>
 void sum_typed(const SumInputs& inputs, const SumOutput& output, std::int64_t numel) {
   Out* out = static_cast<Out*>(output.pointer);
-  if constexpr (std::is_same_v<In, Sum> && std::is_same_v<Sum, Out>)
-    if (inputs.pointers.size() == 2 && !output.accumulate)
-      return sum_two(static_cast<const In*>(inputs.pointers[0]), static_cast<const In*>(inputs.pointers[1]), out,
-                     numel);
+  if (inputs.pointers.size() == 2) {
+    const In *a = static_cast<const In*>(inputs.pointers[0]), *b = static_cast<const In*>(inputs.pointers[1]);
+    return output.accumulate ? sum_two<true, Sum>(a, b, out, numel) : sum_two<false, Sum>(a, b, out, numel);
+  }
   alignas(64) std::array<Sum, 3 * block> few;  // enough for 8 inputs
   std::vector<Sum> many;
   const std::size_t depth = std::bit_width(inputs.pointers.size()) + 1;

@@ -28,6 +28,24 @@ TEST(SumTree, follows_the_tree_for_every_number_of_inputs) {
   }
 }
 
+TEST(SumTree, rounds_sums_of_fp32_once_for_every_pair_of_types) {
+  for (const at::ScalarType in : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const at::ScalarType out : {at::kFloat, at::kBFloat16, at::kHalf})
+      for (int ranks = 1; ranks <= 9; ++ranks) {
+        std::vector<at::Tensor> inputs, wide;
+        std::vector<const void*> pointers;
+        for (int r = 0; r < ranks; ++r) {
+          inputs.push_back(sample(r, 2503, in));
+          wide.push_back(inputs.back().to(at::kFloat));
+          pointers.push_back(inputs.back().const_data_ptr());
+        }
+        const at::Tensor sum = reference_sum(wide, at::kFloat), before = sample(99, 2503, out), got = before.clone();
+        EXPECT_TRUE(at::equal(tree_sum(inputs, out), sum.to(out))) << ranks << " " << in << " " << out;
+        sum_tree({pointers, in}, {got.data_ptr(), out, true}, got.numel(), at::kFloat);
+        EXPECT_TRUE(at::equal(got, (before.to(at::kFloat) + sum).to(out))) << ranks << " " << in << " " << out;
+      }
+}
+
 TEST(SumTree, pairs_neighbours_first) {
   // Any other order loses or keeps other ones next to the large numbers.
   const auto one = [](float value) { return at::full({1}, value); };

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/numbers/ggml_blocks.h"
+#include "base/numbers/decode_blocks.h"
+#include "base/numbers/ggml_type.h"
 #include "benchmarks/benchmarks.h"
 #include "models/ops/kernels/code_panels.h"
 

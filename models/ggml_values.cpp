@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers/decode_blocks.h"
 #include "base/numbers/ggml_blocks.h"
 #include "base/numbers/number_types.h"
 
@@ -34,16 +35,15 @@ void for_each_part(std::int64_t numel, GgmlType type, const Visit& visit) {
   });
 }
 
-// LibTorch rounds to fp16 with vector instructions, which the compiler does not generate here.
-void decode_halves(const std::uint8_t* bytes, GgmlType type, std::int64_t count, void* to) {
+/// Decodes to the types of which the kernels know nothing, by way of fp32.
+void decode_by_fp32(const std::uint8_t* bytes, GgmlType type, const at::Tensor& out) {
   std::array<float, 4096> values;
   const std::int64_t size = ggml_block_bytes(type), block = ggml_block(type);
   const auto most = static_cast<std::int64_t>(values.size());
-  for (std::int64_t done = 0; done < count; done += most) {
-    const std::int64_t part = std::min(most, count - done);
+  for (std::int64_t done = 0; done < out.numel(); done += most) {
+    const std::int64_t part = std::min(most, out.numel() - done);
     decode_blocks(type, bytes + done / block * size, part, Number::fp32, values.data());
-    at::from_blob(static_cast<c10::Half*>(to) + done, {part}, at::TensorOptions().dtype(at::kHalf))
-        .copy_(at::from_blob(values.data(), {part}, at::TensorOptions().dtype(at::kFloat)));
+    out.narrow(0, done, part).copy_(at::from_blob(values.data(), {part}, at::TensorOptions().dtype(at::kFloat)));
   }
 }
 
@@ -80,8 +80,11 @@ void from_ggml(const std::uint8_t* bytes, GgmlType type, const at::Tensor& out) 
   const Number number = number_of(out.scalar_type());
   const auto size = static_cast<std::int64_t>(out.element_size());
   for_each_part(out.numel(), type, [&](std::int64_t value, std::int64_t byte, std::int64_t count) {
-    if (number == Number::fp16) return decode_halves(bytes + byte, type, count, to + value * size);
-    decode_blocks(type, bytes + byte, count, number, to + value * size);
+    std::uint8_t* part = to + value * size;
+    if (number == Number::fp32 || number == Number::bf16)
+      decode_blocks(type, bytes + byte, count, number, part);
+    else
+      decode_by_fp32(bytes + byte, type, at::from_blob(part, {count}, out.options()));
   });
 }
 

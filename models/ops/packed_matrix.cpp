@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers/decode_blocks.h"
 #include "base/numbers/number_types.h"
 #include "models/ops/backends.h"
 #include "models/ops/huge_pages.h"
 #include "models/ops/kernels/code_panels.h"
 #include "models/ops/kernels/few_rows.h"
-#include "models/ops/kernels/unpack_rows.h"
 #include "models/ops/row_dispatch.h"
 
 namespace zero {
@@ -45,13 +45,13 @@ void decode(const PackedMatrix::Rows& rows, std::int64_t columns, std::int64_t f
   const std::int64_t row_bytes = ggml_bytes(rows.type, columns);
   const auto* from = rows.bytes.const_data_ptr<std::uint8_t>();
   if (!kernels::has_panels(rows.type))
-    return kernels::unpack_rows(rows.type, from + first * row_bytes, count * columns, number_of(type), values);
+    return decode_blocks(rows.type, from + first * row_bytes, count * columns, number_of(type), values);
   std::vector<std::uint8_t> blocks(row_bytes);
   for (std::int64_t row = first; row < first + count; ++row) {
     const std::int64_t in_panel = row % kernels::panel_rows;
     kernels::from_panel(rows.type, from + (row - in_panel) * row_bytes, in_panel, columns, blocks.data());
-    kernels::unpack_rows(rows.type, blocks.data(), columns, number_of(type),
-                         static_cast<std::uint8_t*>(values) + (row - first) * columns * c10::elementSize(type));
+    decode_blocks(rows.type, blocks.data(), columns, number_of(type),
+                  static_cast<std::uint8_t*>(values) + (row - first) * columns * c10::elementSize(type));
   }
 }
 
@@ -111,8 +111,7 @@ void refuse_raw_pointers(Storage& storage) {
 }  // namespace
 
 bool PackedMatrix::can_hold(GgmlType type, std::int64_t columns) {
-  return type != GgmlType::f32 && columns > 0 && columns % kernels::packed_row_multiple == 0 &&
-         columns % ggml_block(type) == 0;
+  return type != GgmlType::f32 && columns > 0 && columns % decode_multiple == 0 && columns % ggml_block(type) == 0;
 }
 
 std::int64_t PackedMatrix::bytes(GgmlType type, std::int64_t rows, std::int64_t columns) {

@@ -12,7 +12,7 @@
 
 #include "base/simd/targets.h"
 
-#include "models/ops/kernels/row16.inl"
+#include "base/simd/row16.inl"
 
 namespace zero::kernels {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "base/numbers/ggml_codes.h"
 #include "models/ops/kernels/panel_layout.h"
-#include "models/ops/kernels/row16.inl"
+#include "base/simd/row16.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {

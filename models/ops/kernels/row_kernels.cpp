@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "models/ops/kernels/row_kernels.cpp"
 #include <hwy/foreach_target.h>
 
-#include "models/ops/kernels/row16.inl"
+#include "base/simd/row16.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/numbers/ggml_codes.h"
 #include "models/ggml_values.h"
 #include "models/nn/embedding.h"
 #include "models/ops/matrix_product.h"
@@ -49,9 +50,26 @@ PackedMatrix::Rows random_rows(GgmlType type, std::int64_t count, std::int64_t c
   return {type, count, bytes};
 }
 
+/// The values of blocks, each by itself.
+template <class Layout>
+void decode(const std::uint8_t* blocks, at::Tensor values) {
+  float* out = values.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    out[i] = ggml::value_of<Layout>(blocks + i / Layout::values * Layout::bytes, static_cast<int>(i % Layout::values));
+}
+
 at::Tensor values_of(const PackedMatrix::Rows& rows, std::int64_t columns) {
   const at::Tensor values = at::empty({rows.count, columns}, at::kFloat);
-  from_ggml(rows.bytes.const_data_ptr<std::uint8_t>(), rows.type, values);
+  const auto* bytes = rows.bytes.const_data_ptr<std::uint8_t>();
+  switch (rows.type) {
+#define BLOCK_TYPE(type, Layout)         \
+  case GgmlType::type:                   \
+    decode<ggml::Layout>(bytes, values); \
+    break;
+#include "base/numbers/ggml_block_types.inl"
+    default:
+      from_ggml(bytes, rows.type, values);
+  }
   return values;
 }
 

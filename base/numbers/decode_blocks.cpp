@@ -1,20 +1,22 @@
-#include "models/ops/kernels/unpack_rows.h"
+#include "base/numbers/decode_blocks.h"
 
 #include "base/error.h"
 #include "base/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "models/ops/kernels/unpack_rows.cpp"
+#define HWY_TARGET_INCLUDE "base/numbers/decode_blocks.cpp"
 #include <hwy/foreach_target.h>
 
-#include "models/ops/kernels/ggml_groups.inl"
+#include "base/numbers/ggml_groups.inl"
 
 HWY_BEFORE_NAMESPACE();
-namespace zero::kernels::HWY_NAMESPACE {
+namespace zero::HWY_NAMESPACE {
 namespace {
 
+using namespace zero::kernels::HWY_NAMESPACE;
+
 template <class Type, class T>
-void unpack_to(const std::uint8_t* from, std::int64_t count, T* to) {
+void decode_to(const std::uint8_t* from, std::int64_t count, T* to) {
   for (std::int64_t b = 0; b < count / Type::values; ++b) {
     const Type block(from + b * Type::bytes);
     repeat<Type::groups>([&](auto g) ZERO_LAMBDA {
@@ -39,31 +41,31 @@ void with_type(GgmlType type, const F& f) {
     case GgmlType::bf16:
       return f(static_cast<const Halves<Bf16>*>(nullptr));
     default:
-      throw InternalError("rows of this type are not packed");
+      throw InternalError("this type has no blocks");
   }
 }
 
-void unpack_here(GgmlType type, const std::uint8_t* from, std::int64_t count, Number number, void* to) {
+void decode_here(GgmlType type, const std::uint8_t* from, std::int64_t count, Number number, void* to) {
   with_type(type, [&]<class Type>(const Type*) {
     if (number == Number::fp32)
-      unpack_to<Type>(from, count, static_cast<float*>(to));
+      decode_to<Type>(from, count, static_cast<float*>(to));
     else
-      unpack_to<Type>(from, count, static_cast<Bf16*>(to));
+      decode_to<Type>(from, count, static_cast<Bf16*>(to));
   });
 }
 
 }  // namespace
-}  // namespace zero::kernels::HWY_NAMESPACE
+}  // namespace zero::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace zero::kernels {
+namespace zero {
 
-HWY_EXPORT(unpack_here);
+HWY_EXPORT(decode_here);
 
-void unpack_rows(GgmlType type, const std::uint8_t* blocks, std::int64_t count, Number number, void* values) {
-  HWY_DYNAMIC_DISPATCH(unpack_here)(type, blocks, count, number, values);
+void decode_blocks(GgmlType type, const std::uint8_t* blocks, std::int64_t count, Number number, void* values) {
+  HWY_DYNAMIC_DISPATCH(decode_here)(type, blocks, count, number, values);
 }
 
-}  // namespace zero::kernels
+}  // namespace zero
 #endif

@@ -1,10 +1,10 @@
 // Processes sixteen floats at a time: one vector of AVX-512, two of AVX2, four of NEON. Sums therefore have the same
 // order everywhere. For files of kernels (base/simd/targets.h); included once per target, so the guard toggles.
-#if defined(ZERO_MODELS_OPS_KERNELS_ROW16_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef ZERO_MODELS_OPS_KERNELS_ROW16_INL
-#undef ZERO_MODELS_OPS_KERNELS_ROW16_INL
+#if defined(ZERO_BASE_SIMD_ROW16_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ZERO_BASE_SIMD_ROW16_INL
+#undef ZERO_BASE_SIMD_ROW16_INL
 #else
-#define ZERO_MODELS_OPS_KERNELS_ROW16_INL
+#define ZERO_BASE_SIMD_ROW16_INL
 #endif
 
 #include <algorithm>

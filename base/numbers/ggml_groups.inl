@@ -8,18 +8,18 @@
 //   piece_of(g, k)  the place in the block of group g's piece k
 //   Type(block)     the scales of a block
 //   decode<g>(w)    the values of group g, w[pieces]
-#if defined(ZERO_MODELS_OPS_KERNELS_GGML_GROUPS_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef ZERO_MODELS_OPS_KERNELS_GGML_GROUPS_INL
-#undef ZERO_MODELS_OPS_KERNELS_GGML_GROUPS_INL
+#if defined(ZERO_BASE_NUMBERS_GGML_GROUPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ZERO_BASE_NUMBERS_GGML_GROUPS_INL
+#undef ZERO_BASE_NUMBERS_GGML_GROUPS_INL
 #else
-#define ZERO_MODELS_OPS_KERNELS_GGML_GROUPS_INL
+#define ZERO_BASE_NUMBERS_GGML_GROUPS_INL
 #endif
 
 #include <cstring>
 #include <utility>
 
 #include "base/numbers/ggml_codes.h"
-#include "models/ops/kernels/row16.inl"
+#include "base/simd/row16.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {

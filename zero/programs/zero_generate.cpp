@@ -269,7 +269,7 @@ void describe(CLI::App& app, Arguments& arguments) {
          "zero_train")
       ->required();
   app.add_option("--adapter", arguments.adapter,
-                 "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
+                 "LoRA adapter (a PEFT directory, or the folder of the run that made it) to add to the model");
   auto* prompt = app.add_option("--prompt", arguments.prompt,
                                 "text to continue; prompt and continuation go to standard output as they come");
   auto* prompts = app.add_option(
@@ -314,7 +314,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", sampling.seed, "of the draws, 0 or above: the same seed draws the same tokens again")
       ->capture_default_str()
       ->check([](const std::string& given) { return given.starts_with('-') ? given + " is below 0" : ""; });
-  app.add_option("--precision", arguments.precision, "of weights and arithmetic")
+  app.add_option("--precision", arguments.precision, "of arithmetic and weights, but for blocks of a GGUF file")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option(

@@ -18,8 +18,8 @@
 #endif
 
 #include "base/numbers/ggml_codes.h"
-#include "models/ops/kernels/panel_layout.h"
 #include "base/simd/row16.inl"
+#include "models/ops/kernels/panel_layout.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {

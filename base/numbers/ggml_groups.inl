@@ -16,7 +16,6 @@
 #endif
 
 #include <cstring>
-#include <utility>
 
 #include "base/numbers/ggml_codes.h"
 #include "base/simd/row16.inl"

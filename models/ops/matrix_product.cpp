@@ -46,15 +46,6 @@ bool has_few_rows(const at::Tensor& out, const at::Tensor& a, const at::Tensor& 
   return a.size(0) <= kernels::most_few_rows && b.stride(0) == 1 && b.stride(1) >= b.size(0) && out.stride(1) == 1;
 }
 
-template <class T>
-void few_rows_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
-  const at::Tensor x = a.to(at::kFloat).contiguous();
-  const kernels::FewRows<T, T> product{read_of<float>(x), read_of<T>(b), data_of<T>(out), a.size(0),
-                                       a.size(1),         b.stride(1),   out.stride(0),   add};
-  by_rows(out, b.size(1), a.size(1),
-          [&](std::int64_t begin, std::int64_t end) { kernels::few_rows_product(product, begin, end); });
-}
-
 at::Tensor part(const at::Tensor& x, std::int64_t dim, std::int64_t begin, std::int64_t most) {
   return x.narrow(dim, begin, std::min(most, x.size(dim) - begin));
 }
@@ -123,8 +114,9 @@ bool widened_on_cpu(at::ScalarType type) {
 void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   if (const PackedMatrix* packed = PackedMatrix::of(b)) return packed->multiply_into(out, a, add);
   const bool same_type = out.scalar_type() == a.scalar_type();
-  if (same_type && has_few_rows(out, a, b) &&
-      with_kernel_type(a.scalar_type(), [&](auto type) { few_rows_into<decltype(type)>(out, a, b, add); }))
+  if (same_type && has_few_rows(out, a, b) && with_kernel_type(a.scalar_type(), [&]<class T>(T) {
+        few_rows_into<T, T>(out, a.to(at::kFloat).contiguous(), read_of<T>(b), b.stride(1), add);
+      }))
     return;
   if (tiled_product_into(out, a, b, add)) return;
   if (!same_type) return composed::matrix_product_into(out, a, b, add);

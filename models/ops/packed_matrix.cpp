@@ -13,7 +13,6 @@
 #include "models/ops/backends.h"
 #include "models/ops/huge_pages.h"
 #include "models/ops/kernels/code_panels.h"
-#include "models/ops/kernels/few_rows.h"
 #include "models/ops/row_dispatch.h"
 
 namespace zero {
@@ -21,11 +20,9 @@ namespace {
 
 constexpr std::int64_t tile_values = 1 << 20;  // decoded at a time for many rows; in fp32, 4 MiB
 
-std::int64_t panels_of(std::int64_t rows) { return (rows + kernels::panel_rows - 1) / kernels::panel_rows; }
-
 /// Rows of blocks as panels.
 at::Tensor in_panels(const PackedMatrix::Rows& rows, std::int64_t columns) {
-  const std::int64_t row_bytes = ggml_bytes(rows.type, columns), panels = panels_of(rows.count);
+  const std::int64_t row_bytes = ggml_bytes(rows.type, columns), panels = kernels::panels_of(rows.count);
   const at::Tensor out = empty_in_huge_pages({PackedMatrix::bytes(rows.type, rows.count, columns)}, at::kByte);
   const auto* from = rows.bytes.const_data_ptr<std::uint8_t>();
   auto* to = out.mutable_data_ptr<std::uint8_t>();
@@ -57,12 +54,7 @@ void decode(const PackedMatrix::Rows& rows, std::int64_t columns, std::int64_t f
 
 template <class W, class Y>
 void multiply_halves(const PackedMatrix::Rows& rows, const at::Tensor& out, const at::Tensor& x, bool add) {
-  const kernels::FewRows<W, Y> product{read_of<float>(x), reinterpret_cast<const W*>(read_of<std::uint8_t>(rows.bytes)),
-                                       data_of<Y>(out),   x.size(0),
-                                       x.size(1),         x.size(1),
-                                       out.stride(0),     add};
-  by_rows(out, rows.count, x.size(1),
-          [&](std::int64_t begin, std::int64_t end) { kernels::few_rows_product(product, begin, end); });
+  few_rows_into<W, Y>(out, x, reinterpret_cast<const W*>(read_of<std::uint8_t>(rows.bytes)), x.size(1), add);
 }
 
 /// Rows of x as integers, made once for parts of a matrix that have the same type.
@@ -96,7 +88,7 @@ void multiply_panels(const PackedMatrix::Rows& rows, const at::Tensor& out, cons
                                       x.size(1),
                                       out.stride(0),
                                       add};
-  by_rows(out, panels_of(rows.count), kernels::panel_rows * x.size(1),
+  by_rows(out, kernels::panels_of(rows.count), kernels::panel_rows * x.size(1),
           [&](std::int64_t begin, std::int64_t end) { kernels::panel_product(product, begin, end); });
 }
 

@@ -32,9 +32,8 @@ class PackedMatrix {
   static const PackedMatrix* of(const at::Tensor& tensor);
 
   /// out = a W^T, or with `add` out += a W^T, for this matrix W and a [n, columns] in the type of `out`. Up to eight
-  /// rows of `a` are multiplied with the codes as integers (kernels/code_panels.h), or with 16-bit values in fp32, and
-  /// the sum is rounded once. More rows are multiplied as by matrix_product_into(), with parts of W decoded to the type
-  /// of `a`.
+  /// rows multiply the blocks' codes as integers (kernels/code_panels.h), or 16-bit values in fp32. The sum is rounded
+  /// once. More rows call matrix_product_into() with parts of W, decoded to the type of `out`.
   void multiply_into(const at::Tensor& out, const at::Tensor& a, bool add) const;
 
   /// Returns the decoded rows `ids` [n] int64, [n, columns].

@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 
+#include "models/ops/kernels/few_rows.h"
 #include "models/ops/kernels/row_kernels.h"
 
 namespace zero {
@@ -44,6 +45,16 @@ void by_rows(const at::Tensor& x, std::int64_t rows, std::int64_t row_elements, 
   if (x.is_meta()) return;
   const std::int64_t grain = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, row_elements));
   at::parallel_for(0, rows, grain, f);
+}
+
+/// out = x weight^T, or with `add` out += x weight^T, for at most most_few_rows rows of x, in fp32. The weight's rows
+/// are weight_stride apart.
+template <class W, class Y>
+void few_rows_into(const at::Tensor& out, const at::Tensor& x, const W* weight, std::int64_t weight_stride, bool add) {
+  const kernels::FewRows<W, Y> product{read_of<float>(x), weight,        data_of<Y>(out), x.size(0),
+                                       x.size(1),         weight_stride, out.stride(0),   add};
+  by_rows(out, out.size(1), x.size(1),
+          [&](std::int64_t begin, std::int64_t end) { kernels::few_rows_product(product, begin, end); });
 }
 
 }  // namespace zero

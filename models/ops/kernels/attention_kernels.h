@@ -1,7 +1,7 @@
 #pragma once
 // Attention on the CPU after FlashAttention-2 (Dao 2023). Forward's blocks have 64 keys and 32 queries, backward's 64
-// of each. Only one block of scores exists at a time. Scores lie keys by queries, so each lane of a vector computes the
-// softmax of its own query. Blocks above the diagonal or outside a document are never computed. The query heads of a
+// of each. The kernels hold one block of scores at a time, keys by queries. Each lane of a vector computes the softmax
+// of its own query. Blocks above the diagonal or outside a document are never computed. The query heads of a
 // group share their packed keys and values. bf16 products accumulate in fp32, on AMX tiles if the processor has them
 // and head_dim is a multiple of 32, else by AVX512-BF16 dot products. fp32 products use plain FMA.
 #include <cstddef>

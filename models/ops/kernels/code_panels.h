@@ -1,31 +1,15 @@
 #pragma once
-// Panels: 16 rows of a weight in a block type of ggml, laid out so that a vector holds the same word of all 16 rows.
-// Products need neither sums across lanes nor a scale for each row apart. Codes stay integers, and x is held as
-// integers too. Products are summed exactly over values with one scale, then in fp32. Uses plain pointers and no
-// LibTorch, and is compiled once per kind of processor. A row's result does not depend on the other rows.
+// Products of panels, which are 16 rows of a weight in a block type of ggml (panel_layout.h). A product needs no sum
+// across lanes, and multiplies by the scales of 16 rows at once. Codes stay integers, and x is held as integers too.
+// Products are summed exactly over values with one scale, then in fp32. Uses plain pointers and no LibTorch, and is
+// compiled once per kind of processor. A row's result does not depend on the other rows.
 #include <cstdint>
 
-#include "base/numbers/ggml_type.h"
 #include "base/numbers/number.h"
 #include "models/ops/kernels/few_rows.h"
+#include "models/ops/kernels/panel_layout.h"
 
 namespace zero::kernels {
-
-inline constexpr std::int64_t panel_rows = 16;
-
-/// True for types that have blocks.
-inline bool has_panels(GgmlType type) { return ggml_block(type) > 1; }
-
-/// The bytes of the panels of `rows` rows of `length` values. The last panel is filled up with rows of zeros.
-inline std::int64_t panel_bytes(GgmlType type, std::int64_t rows, std::int64_t length) {
-  return (rows + panel_rows - 1) / panel_rows * panel_rows * ggml_bytes(type, length);
-}
-
-/// Lays out `count` rows, at most 16, of consecutive blocks as a panel.
-void to_panel(GgmlType type, const std::uint8_t* rows, std::int64_t count, std::int64_t length, std::uint8_t* panel);
-
-/// Writes row `row` of a panel as consecutive blocks, which have the bits given to to_panel().
-void from_panel(GgmlType type, const std::uint8_t* panel, std::int64_t row, std::int64_t length, std::uint8_t* blocks);
 
 /// 32 values of a row of x as integers: x = (65536 a + 256 b + c) scale. The integers have up to 22 bits and a sign.
 /// Errors are at most 2^-22 of the largest value, or 2^-127 if that is more. If a value is not finite, `scale` is NaN.

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "models/ops/kernels/code_panels.h"
-
 namespace zero::kernels {
 namespace {
 

@@ -12,6 +12,7 @@
 #include "base/numbers/ggml_codes.h"
 #include "models/ggml_values.h"
 #include "models/nn/embedding.h"
+#include "models/ops/kernels/panel_layout.h"
 #include "models/ops/matrix_product.h"
 #include "tests/unit/models/deterministic.h"
 #include "tests/unit/models/small_model.h"
@@ -61,15 +62,10 @@ void decode(const std::uint8_t* blocks, at::Tensor values) {
 at::Tensor values_of(const PackedMatrix::Rows& rows, std::int64_t columns) {
   const at::Tensor values = at::empty({rows.count, columns}, at::kFloat);
   const auto* bytes = rows.bytes.const_data_ptr<std::uint8_t>();
-  switch (rows.type) {
-#define BLOCK_TYPE(type, Layout)         \
-  case GgmlType::type:                   \
-    decode<ggml::Layout>(bytes, values); \
-    break;
-#include "base/numbers/ggml_block_types.inl"
-    default:
-      from_ggml(bytes, rows.type, values);
-  }
+  if (kernels::has_panels(rows.type))
+    kernels::with_layout(rows.type, [&]<class Layout>(const Layout*) { decode<Layout>(bytes, values); });
+  else
+    from_ggml(bytes, rows.type, values);
   return values;
 }
 
